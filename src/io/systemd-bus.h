@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "strv.h"
+#include "util.h"
+
+#include <systemd/sd-event.h>
+
+/* Units and startup-finished, from PID 1 over the system bus (org.freedesktop.systemd1(5)). Connects when
+ * the bus comes up, and again when it comes back; asks again after a daemon-reload or reexec. */
+
+typedef struct BusWatch BusWatch;
+
+typedef struct BusWatchHandlers {
+        /* name: the milestone as the policy spells it (an alias stays an alias). Once for each. */
+        void (*reached)(void *userdata, const char *name);
+        /* PID 1 has answered for all of them, or it is certain that it cannot now (no bus yet, nobody owns
+         * its name). Once. */
+        void (*probed)(void *userdata);
+} BusWatchHandlers;
+
+/* names: the milestones of kind UNIT and STARTUP_FINISHED. *ret_probing: whether a bus is there, so that
+ * probed() will be called later; if false it will not be called. Negative errno. */
+int bus_watch_open(int root_fd,
+                sd_event *event,
+                char *const *names,
+                const BusWatchHandlers *handlers,
+                void *userdata,
+                bool *ret_probing,
+                BusWatch **ret);
+BusWatch *bus_watch_free(BusWatch *w);
+DEFINE_TRIVIAL_CLEANUP_FUNC(BusWatch *, bus_watch_free);
+
+/* The jobs that PID 1 has queued, as "UNIT/TYPE" ("foo.service/start"), running ones first; at most 16.
+ * Waits for timeout usec at most. -ENOTCONN: no bus; negative errno. */
+int bus_watch_list_jobs(BusWatch *w, usec_t timeout, char ***ret);
