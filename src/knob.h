@@ -71,7 +71,8 @@ int knob_from_string(const char *name, Knob *ret);
  * slower or more intrusive than both sides; user_booted is told last, when all else is done. */
 Knob knob_order(KnobStage stage, size_t i) _const_;
 
-/* Parses a policy's value for the knob in a stage: a plain decimal number in range, `keep`, `restore`,
+/* Parses a policy's value for the knob in a stage: a plain decimal number in range (no blank, no '+', no
+ * leading zero, which would make it octal to the kernel), `keep`, `restore`,
  * `deadline`. -EINVAL: no such form; -ERANGE: a number out of range; -EOPNOTSUPP: the form or the knob has
  * no place in this section. Nothing else is let through, because the kernel would say EINVAL only at the
  * moment that matters. */
@@ -84,13 +85,20 @@ const char *knob_setting_to_string(const KnobSetting *s, char *buf, size_t size)
 /* Parses what a knob's file says: an integer as the kernel prints it, one final newline allowed. -EINVAL. */
 int knob_parse_reading(const char *text, int64_t *ret);
 
+#define KNOB_DEFAULT_UNKNOWN INT64_C(-1)
+
 /* What the kernel would have set by itself: the value that `restore` means where something else had
  * expedited before the daemon came. cmdline: the kernel's command line; realtime: a PREEMPT_RT kernel, where
- * rcu_normal_after_boot is the default (kernel/rcu/update.c). */
+ * rcu_normal_after_boot is the default (kernel/rcu/update.c). Of the command line counts what is meant to
+ * last: rcupdate.rcu_normal=, rcupdate.rcu_normal_after_boot=, rcutree.rcu_normal_wake_from_gp=; but not
+ * rcupdate.rcu_expedited=, which is there to expedite boot. KNOB_DEFAULT_UNKNOWN for rcu_normal_wake_from_gp
+ * where the command line does not say: newer kernels choose by the number of CPUs (rcu_init(),
+ * kernel/rcu/tree.c). */
 int64_t knob_kernel_default(Knob knob, const char *cmdline, bool realtime);
 
-/* The number that `restore` writes: what was found at the start, unless that already was what [During] asks
- * for (then something earlier in boot had set it: the kernel's default). */
+/* The number that `restore` writes, 0 or 1: what was found at the start, unless that already was what
+ * [During] asks for (then something earlier in boot had set it) or is negative (then nobody has decided):
+ * the kernel's default, if that is known. Any number but 0 counts as 1, as it does to the kernel. */
 int64_t knob_restore_value(const KnobSetting *during, int64_t found, int64_t kernel_default);
 
 /* Readings that are missing (knob absent or unreadable) are passed as NULL. */

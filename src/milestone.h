@@ -37,7 +37,9 @@ typedef struct MilestoneCondition {
 } MilestoneCondition;
 
 /* Printable ASCII without blanks, quotes, '#', ';', '=' or '\' other than systemd's \xNN escapes; '/' only
- * behind "device:" (which needs SUBSYSTEM/SYSNAME); not "." or ".."; 1..255 bytes. */
+ * behind "device:" (which needs SUBSYSTEM/SYSNAME); not "." or ".."; 1..255 bytes. A unit's name must be one
+ * that systemd accepts (unit_name_is_valid(), src/basic/unit-name.c) and no template without its instance:
+ * nothing could ever reach it otherwise. */
 bool milestone_name_is_valid(const char *name);
 
 /* A unit's name ends in one of systemd's unit suffixes (systemd.unit(5)). */
@@ -51,9 +53,9 @@ int milestone_source_from_string(const char *s, MilestoneSource *ret);
 
 void milestone_condition_done(MilestoneCondition *c);
 
-/* Adds one EndWhen= line as an alternative. -EINVAL: an invalid name, which *ret_bad then points at (inside
- * a string that the caller frees); -ENODATA: an empty line; -E2BIG: too many names or lines; -ENOMEM. c is
- * unchanged on failure. */
+/* Adds one EndWhen= line as an alternative; names stand between blanks, without quoting. -EINVAL: an invalid
+ * name, of which *ret_bad is then a copy that the caller frees (ret_bad may be NULL); -ENODATA: an empty
+ * line; -E2BIG: too many names or lines; -ENOMEM. c is unchanged on failure. */
 int milestone_condition_add(MilestoneCondition *c, const char *line, char **ret_bad);
 
 /* The index of name, or -ENOENT. */

@@ -21,7 +21,8 @@ int strv_extend(char ***l, const char *s);
 int strv_consume(char ***l, char *s);
 
 /* Splits at white space as systemd.syntax(7) does: "..." and '...' keep blanks, \ escapes the next
- * character. -EINVAL where a quote is left open, -ENOMEM. */
+ * character. -EINVAL where a quote is left open or a \ is
+ * the last character; -ENOMEM. *ret is NULL if there is no word. */
 int strv_split(const char *s, char ***ret);
 
 /* The strings with separator between them, never NULL on success. -ENOMEM. */
