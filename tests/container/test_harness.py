@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The container harness itself, with a stand-in for rcu-bootd: what the scenarios beside this file rely on."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from guest import CommandFailed, GuestError
+from guest.container import CGROUP_PREFIX, cgroup_mount
+
+END_BOOT = "echo 1 >/sys/kernel/rcu_normal; echo 0 >/sys/kernel/rcu_expedited; /usr/lib/rcu-test/event ended"
+
+
+def stand_in(tree):
+    tree.service("stand-in", END_BOOT, unit="After=multi-user.target", wanted_by="graphical.target")
+
+
+def test_boots_and_reports(container, tree):
+    stand_in(tree)
+    guest = container(install=False, knobs={"rcu_expedited": "1"})
+    guest.wait_booted()
+    assert guest.knob("rcu_expedited") == "0"
+    assert guest.knob("rcu_normal") == "1"
+    assert guest.wait_event("ended") > 0
+    report = guest.finish()
+    assert report.knobs["rcu_normal"] == "1"
+    assert report.failed == []
+    assert int(report.manager["FinishTimestampMonotonic"]) > 0
+    assert report.journal(UNIT="stand-in.service", _PID="1")
+    assert report.rc("status") == 127
+    assert not guest.alive()
+
+
+def test_boots_trixie(container, tree):
+    stand_in(tree)
+    guest = container(install=False, suite="trixie")
+    guest.wait_booted()
+    assert guest.output("systemctl --version").startswith("systemd 257")
+    assert guest.output("systemctl --failed --no-legend --plain") == ""
+
+
+def test_knobs_are_never_the_hosts(container, tree):
+    real = {name: Path(f"/sys/kernel/{name}").read_text(encoding="ascii") for name in ("rcu_expedited", "rcu_normal")}
+    stand_in(tree)
+    guest = container(install=False, knobs={"rcu_normal": "0"})
+    guest.wait_booted()
+    assert guest.knob("rcu_normal") == "1"
+    for name, text in real.items():
+        assert Path(f"/sys/kernel/{name}").read_text(encoding="ascii") == text
+    # And without the prepared files nothing boots at all.
+    missing = guest.shared / "mounts"
+    missing.write_text(f"/rcu-test/none /sys/kernel rw\n{missing.read_text(encoding='ascii')}", encoding="ascii")
+    guest.reboot()
+    guest.wait_down()
+    assert "refusing to boot: cannot mount" in (guest.logs / "console.log").read_text(encoding="utf-8")
+
+
+def test_knobs_as_asked(container, tree):
+    tree.mkdir("rcu-test")
+    guest = container(
+        install=False,
+        cmdline="quiet rcupdate.rcu_expedited=1",
+        knobs={"rcu_normal": None, "android_rcu_boot_end_delay": "15000", "user_booted": "0"},
+        sysfs={"/sys/firmware/devicetree/base/compatible": b"acme,board\0", "/sys/class/dmi/id/chassis_type": "9"},
+    )
+    guest.wait_booted()
+    assert guest.output("cat /proc/cmdline") == "quiet rcupdate.rcu_expedited=1"
+    assert not guest.ok("test -e /sys/kernel/rcu_normal")
+    assert guest.output("cat /sys/module/rcupdate/parameters/android_rcu_boot_end_delay") == "15000"
+    assert guest.output("cat /sys/class/dmi/id/chassis_type") == "9"
+    assert guest.output("tr -d '\\0' </sys/firmware/devicetree/base/compatible") == "acme,board"
+    guest.run("echo 1 >/proc/sys/kernel/user_booted")
+    assert guest.knob("user_booted") == "1"
+
+
+def test_readonly_sysfs(container):
+    guest = container(install=False, readonly=True)
+    guest.wait_booted()
+    result = guest.run("echo 1 >/sys/kernel/rcu_expedited", check=False)
+    assert result.returncode != 0
+    assert "Read-only file system" in result.stderr
+
+
+def test_boot_held_and_released(container, tree):
+    tree.hold("here", before="basic.target")
+    guest = container(install=False)
+    guest.wait_held("here")
+    assert guest.active("basic.target") == "inactive"
+    guest.release("here")
+    guest.wait_booted()
+    assert guest.active("basic.target") == "active"
+
+
+def test_runs_commands_as_users(container):
+    guest = container(install=False)
+    guest.wait_booted()
+    assert guest.output("id -un", user="alice") == "alice"
+    with pytest.raises(CommandFailed, match="Permission denied"):
+        guest.run("echo 1 >/sys/kernel/rcu_normal", user="alice")
+
+
+def test_no_dbus(container):
+    guest = container(install=False, dbus=False)
+    guest.wait_booted()
+    assert not guest.ok("test -e /run/dbus/system_bus_socket")
+    assert guest.output("systemctl --failed --no-legend --plain") == ""
+
+
+def test_says_why_a_wait_failed(container, tree):
+    tree.hold("for-good", before="sysinit.target")
+    guest = container(install=False)
+    with pytest.raises(GuestError, match="start-up to finish(.|\n)*console"):
+        guest.wait_booted(timeout=2)
+    guest.kill()
+    with pytest.raises(GuestError, match="went away"):
+        guest.wait_booted()
+
+
+def test_reboot_keeps_var(container):
+    guest = container(install=False)
+    guest.wait_booted()
+    guest.run("touch /var/mark /run/mark")
+    guest.reboot()
+    guest.wait_booted()
+    assert guest.ok("test -e /var/mark && ! test -e /run/mark")
+
+
+def test_repeated_boots_leave_nothing(container):
+    workdirs, pids = [], []
+    for guest in container.boots(5, install=False):
+        guest.wait_booted()
+        workdirs.append(guest.shared.parent)
+        pids.append(guest.leader)
+    assert len(workdirs) == 5
+    assert not [path for path in workdirs if path.exists()]
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    assert not list(cgroup_mount().glob(f"{CGROUP_PREFIX}.{os.getpid()}.*"))
+    assert "rcu-bootd-guest" not in Path("/proc/self/mountinfo").read_text(encoding="utf-8")

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""pytest fixtures for tests/container and tests/vm; their conftest.py files import all of this."""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from .container import Container, sweep
+from .prereq import SEARCH_PATH, need
+from .tree import Tree
+from .vm import VM
+
+
+def find_builddir():
+    """The build directory under test: $RCU_BOOTD_BUILDDIR, else build/ or the current directory; None if none is."""
+    named = os.environ.get("RCU_BOOTD_BUILDDIR")
+    for path in [Path(named)] if named else [Path("build"), Path()]:
+        if (path / "config.status").exists():
+            return path.absolute()
+    return None
+
+
+def builddir():
+    found = find_builddir()
+    if found is None:
+        pytest.fail(
+            "no configured build directory: name it in RCU_BOOTD_BUILDDIR, or run from it or from the parent of build/",
+            pytrace=False,
+        )
+    return found
+
+
+def install(build, target):
+    """`make install` of @build into directory @target, laid out so that it can go over a Debian guest."""
+    (make,) = need("make")
+    # Variables of an outer make (-j, -n, DESTDIR=) are not meant for this one.
+    env = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    env["PATH"] = SEARCH_PATH
+    done = subprocess.run(
+        [make, "-C", build, "install", f"DESTDIR={target}"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=env,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise RuntimeError(f"make install in {build} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return Tree(target).merge_usr()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Notes on the test item whether it failed, for the fixtures' clean-up."""
+    outcome = yield
+    if outcome.get_result().failed:
+        item.rcu_bootd_failed = True
+
+
+@pytest.fixture(scope="session", name="session_dir")
+def fixture_session_dir():
+    """A directory for this run of pytest, removed at its end."""
+    with tempfile.TemporaryDirectory(prefix="rcu-bootd-session.") as path:
+        os.chmod(path, 0o755)
+        with contextlib.suppress(Exception):
+            sweep()
+        yield Path(path)
+
+
+class _Installed:
+    """What `make install` of the build directory installs, once a session and only if somebody asks."""
+
+    def __init__(self, session_dir):
+        self._directory = session_dir
+        self._trees = {}
+
+    def tree(self, *units):
+        """The installed Tree with @units enabled by `systemctl --root enable`. Do not write into it."""
+        if units not in self._trees:
+            target = self._directory / f"installed-{len(self._trees)}"
+            if units:
+                self._trees[units] = Tree(target).copy(self.tree()).enable(*units)
+            else:
+                self._trees[units] = install(builddir(), target)
+        return self._trees[units]
+
+
+@pytest.fixture(scope="session", name="installed")
+def fixture_installed(session_dir):
+    return _Installed(session_dir)
+
+
+@pytest.fixture(scope="session")
+def installed_tree(installed):
+    """What `make install` of the build directory installs, as a Tree. Do not write into it."""
+    return installed.tree()
+
+
+@pytest.fixture(scope="session")
+def enabled_tree(installed):
+    """Function: installed_tree with these units enabled (`systemctl --root enable`). Do not write into it."""
+    return installed.tree
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """An empty Tree for the test's own files in the guest."""
+    return Tree(tmp_path / "tree")
+
+
+class _Factory:
+    """Boots guests for a test, ends them after it, and keeps their logs if it fails."""
+
+    def __init__(self, kind, logs, installed, tree):
+        self._kind = kind
+        self._logs = logs
+        self._installed = installed
+        self._tree = tree
+        self._guests = []
+        self._count = 0
+
+    def __call__(self, *, enable=("rcu-boot-end",), layers=(), install=True, **options):
+        """Boots a guest with our installed tree (unless not @install), units @enable enabled, and the `tree` fixture
+        over it, then @layers. Other options: see the class."""
+        base = [self._installed.tree(*enable)] if install else []
+        self._count += 1
+        guest = self._kind(
+            logs=self._logs / str(self._count), layers=[*base, *([self._tree] if self._tree else []), *layers],
+            **options,
+        )  # fmt: skip
+        self._guests.append(guest)
+        return guest
+
+    def boots(self, count, **options):
+        """Boots @count guests one after the other, each gone before the next; yields each as it starts."""
+        for _ in range(count):
+            with self(**options) as guest:
+                yield guest
+            self._guests.remove(guest)
+            shutil.rmtree(guest.logs, ignore_errors=True)
+
+    def end(self):
+        for guest in self._guests:
+            guest.kill()
+
+
+def _guests(kind, request, installed, tree):
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", request.node.nodeid.removeprefix("tests/")).strip("-")
+    logs = (find_builddir() or Path(tempfile.gettempdir()) / "rcu-bootd") / "test-logs" / name
+    shutil.rmtree(logs, ignore_errors=True)
+    factory = _Factory(kind, logs, installed, tree)
+    try:
+        yield factory
+    finally:
+        factory.end()
+        if getattr(request.node, "rcu_bootd_failed", False):
+            print(f"\nlogs of {request.node.nodeid}: {logs}", file=sys.stderr)
+        else:
+            shutil.rmtree(logs, ignore_errors=True)
+
+
+@pytest.fixture
+def container(request, installed, tree):
+    """Function that boots a Container with rcu-bootd installed and enabled."""
+    yield from _guests(Container, request, installed, tree)
+
+
+@pytest.fixture
+def vm(request, installed, tree):
+    """Function that boots a VM with rcu-bootd installed and enabled."""
+    yield from _guests(VM, request, installed, tree)

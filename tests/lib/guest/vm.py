@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""VMs: Debian's stock kernel and systemd under QEMU's plain emulation, with the kernel's real knobs.
+
+The guest is an initramfs of concatenated archives: Debian's tree (cached), a few kernel modules (cached), and the
+test's own layers. Serial ports: 0 console (for people), 1 the report (a tar stream), 2 commands, answers, events.
+"""
+
+import base64
+import contextlib
+import fcntl
+import itertools
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import tarfile
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from . import images
+from .base import DBUS_UNITS, Guest, GuestError, agent_tree, wait_for
+from .cache import cache_dir
+from .cpio import CpioWriter
+from .prereq import SEARCH_PATH, need
+from .report import Report
+from .tree import Tree
+
+# Emulated boots take 20 s on an idle machine; a busy one may take many times that.
+PATIENCE = 600
+
+# At most this many VMs run at a time on a machine, whoever starts them: more only slow each other down.
+SLOTS = 2
+
+# Trace every store to the two knobs from the kernel's first moments on. $arg3 of a kobject's store function is the
+# text written (include/linux/kobject.h: struct kobj_attribute). A comma stands for a space on the command line.
+KNOB_TRACE = "trace_clock=boot kprobe_event=" + ";".join(
+    f"p:knob_{knob},{knob}_store,value=+0($arg3):string" for knob in ("rcu_expedited", "rcu_normal")
+)
+CONSOLE = "console=ttyS0 panic=-1 quiet"
+
+
+@contextlib.contextmanager
+def _slot():
+    """Waits for one of SLOTS places and holds it."""
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    files = [open(cache_dir() / f"vm-slot-{n}.lock", "w", encoding="ascii") for n in range(SLOTS)]
+    try:
+        while not (mine := next((file for file in files if _try_lock(file)), None)):
+            time.sleep(0.5)
+        yield mine
+    finally:
+        for file in files:
+            file.close()
+
+
+def _try_lock(file):
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+
+
+class _Channel:
+    """The third serial port: requests go out, answers and events come in, a line each."""
+
+    def __init__(self, connection, log):
+        self._socket = connection
+        self._log = log
+        self._lock = threading.Lock()
+        self._ids = itertools.count(1)
+        self.events = []
+        self.answers = {}
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self):
+        with self._socket.makefile("rb") as lines, open(self._log, "wb") as log:
+            for line in lines:
+                log.write(line)
+                log.flush()
+                self._take(line.decode(errors="replace").split())
+
+    def _take(self, words):
+        if len(words) >= 3 and words[0] == "E":
+            with contextlib.suppress(ValueError):
+                self.events.append((float(words[1]), " ".join(words[2:])))
+        elif len(words) == 5 and words[0] == "R":
+            out, err = (base64.b64decode(text).decode(errors="replace") if text != "-" else "" for text in words[3:])
+            self.answers[words[1]] = (int(words[2]), out, err)
+
+    def request(self, script):
+        ident = str(next(self._ids))
+        with self._lock:
+            self._socket.sendall(f"{ident} {base64.b64encode(script.encode()).decode()}\n".encode())
+        return ident
+
+
+class VM(Guest):
+    """A virtual machine that boots at once and lives until poweroff(), kill() or the end of its `with` block.
+
+    kernel      "6.12" or "6.1"
+    suite       "bookworm" (systemd 252) or "trixie" (257)
+    layers      trees (Tree or path) laid over Debian's, later ones over earlier ones
+    cmdline     added to the kernel command line
+    dbus        False removes D-Bus
+    icount      guest time follows executed instructions: repeatable, three times as slow
+    memory, cpus
+    qemu        more arguments for QEMU
+    """
+
+    poll_interval = 0.5
+
+    def __init__(
+        self, *, logs=None, kernel="6.12", suite="bookworm", layers=(), cmdline="", dbus=True, icount=False,
+        memory=1500, cpus=2, qemu=(),
+    ):  # fmt: skip
+        self._own_logs = logs is None
+        super().__init__(logs or tempfile.mkdtemp(prefix="rcu-bootd-vm."))
+        need("qemu-system-x86_64", "setpriv")
+        self._workdir = Path(tempfile.mkdtemp(prefix="rcu-bootd-guest."))
+        self._stack = contextlib.ExitStack()
+        self._process = None
+        self._channel = None
+        self._qmp = None
+        try:
+            directory = images.kernel(kernel)
+            initrd = self._build_initrd(images.initrd(suite), directory, layers, dbus)
+            append = f"{CONSOLE} {KNOB_TRACE} {cmdline}".strip()
+            self._stack.enter_context(_slot())
+            self._start(directory / "vmlinuz", initrd, append, icount, memory, cpus, qemu)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _build_initrd(self, base, kernel, layers, dbus):
+        own = agent_tree(self._workdir / "own")
+        own.symlink("etc/systemd/system/sysinit.target.wants/rcu-test-shell.service", "../rcu-test-shell.service")
+        # A getty on the console would hang it up and swallow what is printed there.
+        own.mask("serial-getty@ttyS0.service")
+        own.mkdir("rcu-test")
+        if not dbus:
+            own.mask(*DBUS_UNITS)
+            own.write("rcu-test/remove", "/usr/bin/dbus-daemon\n")
+        target = self._workdir / "initrd"
+        with open(target, "wb") as out:
+            for archive in (base, kernel / "modules.cpio"):
+                with open(archive, "rb") as source:
+                    shutil.copyfileobj(source, out, 1 << 20)
+            writer = CpioWriter(out)
+            for layer in [own, *layers]:
+                tree = layer if isinstance(layer, Tree) else Tree(layer)
+                writer.add_tree(tree.check().path)
+            writer.add_symlink("init", "usr/lib/rcu-test/init")
+            writer.close()
+        return target
+
+    def _start(self, vmlinuz, initrd, append, icount, memory, cpus, more):
+        accel = ["tcg,thread=single"] if icount else ["tcg,thread=multi"]
+        command = [
+            "setpriv", "--pdeathsig", "KILL",
+            "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+            "-accel", *accel, *(["-icount", "shift=0,sleep=off"] if icount else []),
+            "-cpu", "max", "-m", str(memory), "-smp", str(cpus),
+            "-kernel", str(vmlinuz), "-initrd", str(initrd), "-append", append,
+            "-chardev", f"file,id=console,path={self.logs}/console.log", "-serial", "chardev:console",
+            "-chardev", f"file,id=report,path={self._workdir}/report.tar", "-serial", "chardev:report",
+            "-chardev", "socket,id=channel,path=channel,server=on,wait=on", "-serial", "chardev:channel",
+            "-qmp", "unix:qmp,server=on,wait=off",
+            *more,
+        ]  # fmt: skip
+        (self.logs / "qemu-command").write_text(shlex.join(command) + "\n", encoding="utf-8")
+        self.started = time.monotonic()
+        with open(self.logs / "qemu.log", "wb") as log:
+            # Sockets are named relative to the working directory: a path in sockaddr_un has 108 bytes at most.
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._workdir,
+                env={**os.environ, "PATH": SEARCH_PATH}, start_new_session=True,
+            )  # fmt: skip
+        self._channel = _Channel(self._connect("channel"), self.logs / "channel.log")
+
+    def _connect(self, name):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+        def attempt():
+            if not self.alive():
+                qemu = (self.logs / "qemu.log").read_text(encoding="utf-8", errors="replace")
+                raise GuestError(f"QEMU ended with {self._process.returncode}: {qemu}")
+            with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+                connection.connect(str(self._workdir / name))
+                return True
+            return False
+
+        wait_for(attempt, f"QEMU's {name} socket")
+        return connection
+
+    def alive(self):
+        return self._process is not None and self._process.poll() is None
+
+    def wait_for(self, predicate, what, timeout=PATIENCE):
+        return super().wait_for(predicate, what, timeout)
+
+    def wait_until(self, command, timeout=PATIENCE):
+        return super().wait_until(command, timeout)
+
+    def wait_event(self, name, timeout=PATIENCE):
+        return super().wait_event(name, timeout)
+
+    def wait_held(self, name, timeout=PATIENCE):
+        return super().wait_held(name, timeout)
+
+    def run(self, command, *, user=None, check=True, timeout=PATIENCE):
+        return super().run(command, user=user, check=check, timeout=timeout)
+
+    def events(self):
+        return list(self._channel.events)
+
+    def _run(self, script, timeout):
+        self.wait_event("shell")
+        ident = self._channel.request(script)
+        # Answers arrive by themselves: looking for them costs the guest nothing.
+        interval, self.poll_interval = self.poll_interval, 0.02
+        try:
+            self.wait_for(lambda: ident in self._channel.answers, f"an answer to `{script}`", timeout)
+        finally:
+            self.poll_interval = interval
+        return self._channel.answers.pop(ident)
+
+    def wait_booted(self, timeout=PATIENCE):
+        # Exits with 1 when a unit has failed ("degraded"), which is still booted.
+        self.run("systemctl is-system-running --wait", check=False, timeout=timeout)
+
+    def collect(self):
+        self.run("/usr/lib/rcu-test/collect && /usr/lib/rcu-test/send-report")
+        with tarfile.open(self._workdir / "report.tar", "r|gz") as archive:
+            archive.extractall(self.logs)
+        return Report(self.logs / "report")
+
+    def poweroff(self):
+        self._channel.request("systemctl poweroff -ff")
+        wait_for(lambda: not self.alive(), "the VM to power off", PATIENCE)
+        self.kill()
+
+    def wait_down(self, timeout=PATIENCE):
+        """Waits until the VM has powered off (or rebooted, which ends it) by itself."""
+        wait_for(lambda: not self.alive(), "the VM to power off", timeout)
+        self.kill()
+
+    def qmp(self, command, **arguments):
+        """Sends a command to QEMU (QMP), for instance device_add; returns what it returned."""
+        if self._qmp is None:
+            self._qmp = self._connect("qmp").makefile("rw", encoding="utf-8")
+            self._qmp.readline()  # greeting
+            self._qmp_call("qmp_capabilities", {})
+        return self._qmp_call(command, arguments)
+
+    def _qmp_call(self, command, arguments):
+        self._qmp.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
+        self._qmp.flush()
+        for line in self._qmp:
+            answer = json.loads(line)
+            if "error" in answer:
+                raise GuestError(f"QEMU refused {command}: {answer['error']['desc']}")
+            if "return" in answer:
+                return answer["return"]
+        raise GuestError(f"QEMU went away during {command}")
+
+    def kill(self):
+        if self._process is not None:
+            if self._process.poll() is None:
+                self._process.kill()
+            self._process.wait()
+        self._stack.close()
+        shutil.rmtree(self._workdir, ignore_errors=True)
+        if self._own_logs:
+            shutil.rmtree(self.logs, ignore_errors=True)
