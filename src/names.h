@@ -20,6 +20,12 @@
 #define POLICY_BUILTIN_NAME "99-default.policy"
 #define POLICY_BUILTIN_PATH "(built in)"
 
+/* systemd.unit(5), in order of precedence. */
+#define UNIT_DIRECTORIES                                                            \
+        "etc/systemd/system", "run/systemd/system", "usr/local/lib/systemd/system", \
+                        "usr/lib/systemd/system", "lib/systemd/system"
+
+#define PATH_UDEV_CONTROL "run/udev/control" /* there while udevd, or its socket unit, is */
 #define PATH_SYSTEM_BUS "run/dbus/system_bus_socket"
 #define PATH_SYSTEMD_BOOTED "run/systemd/system"
 #define PATH_CONTAINER_NAME "run/systemd/container"
@@ -51,6 +57,8 @@
 #define PATH_KNOB_BOOT_END_DELAY "sys/module/rcupdate/parameters/rcu_boot_end_delay"
 #define PATH_KNOB_BOOT_END_DELAY_ANDROID "sys/module/rcupdate/parameters/android_rcu_boot_end_delay"
 #define PATH_KNOB_USER_BOOTED "proc/sys/kernel/user_booted"
+
+#define UNIT_NAME "rcu-boot-end.service"
 
 #define CMDLINE_CLASS "rcu_bootd.class="
 

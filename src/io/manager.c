@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "manager.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <syslog.h>
+#include <systemd/sd-daemon.h>
+
+#include "boot-setup.h"
+#include "fs.h"
+#include "knobs.h"
+#include "machine.h"
+#include "manager-internal.h"
+#include "names.h"
+#include "state-file.h"
+#include "strv.h"
+#include "unit-files.h"
+
+/* How long the deadline's entry may wait for the list of pending jobs. The knobs have been written by then.
+ */
+#define LIST_JOBS_USEC (500 * USEC_PER_MSEC)
+
+/* A daemon that died this often is not worth a further start. */
+#define STARTS_MAX 3U
+
+static void manager_done(Manager *m) {
+        bus_watch_free(m->bus);
+        device_watch_free(m->devices);
+        milestone_dir_free(m->dir);
+        notify_relay_free(m->relay);
+        inbox_free(m->inbox);
+        sd_event_source_unref(m->timer);
+        sd_event_unref(m->event);
+        boot_record_done(&m->record);
+        audit_free(m->audit);
+        closep(&m->lock_fd);
+        closep(&m->root_fd);
+}
+
+static void enqueue(Manager *m, const BootEvent *event) {
+        assert(m->queue_n < MANAGER_QUEUE_MAX);
+        m->queue[(m->queue_first + m->queue_n++) % MANAGER_QUEUE_MAX] = *event;
+}
+
+/* What the service manager shows beside the unit. */
+static void tell_status(const Manager *m) {
+        _cleanup_free_ char *missing = NULL;
+        const BootRecord *r = &m->record;
+
+        if (r->phase == BOOT_PHASE_ENDED) {
+                (void) sd_notifyf(false, "STATUS=RCU's boot ended %.3f s after the kernel started: %s.",
+                                (double) r->since / USEC_PER_SEC, boot_reason_to_string(r->reason));
+                return;
+        }
+
+        if (boot_record_list_missing(r, &missing) < 0)
+                return;
+        (void) sd_notifyf(false, "STATUS=Waiting for %s; deadline %.0f s after the kernel started.",
+                        isempty(missing) ? "the earliest time the policy allows" : missing,
+                        (double) r->deadline / USEC_PER_SEC);
+}
+
+static void write_knob(Manager *m, const BootAction *action, usec_t now) {
+        BootEvent answer = {
+                .type = BOOT_EVENT_KNOB,
+                .now = now,
+                .rescue = m->rescue,
+                .knob = { .knob = action->knob, .stage = action->stage },
+        };
+
+        knobs_write(m->root_fd, action->knob, action->value, &answer.knob.result);
+        enqueue(m, &answer);
+}
+
+static void read_mode(Manager *m, usec_t now) {
+        BootEvent answer = {
+                .type = BOOT_EVENT_MODE,
+                .now = now,
+                .rescue = m->rescue,
+                .mode = { .mode = knobs_read_mode(m->root_fd) },
+        };
+
+        enqueue(m, &answer);
+}
+
+static void save(Manager *m) {
+        int r;
+
+        r = state_file_write(m->root_fd, &m->record);
+        if (r < 0)
+                audit_log(m->audit, LOG_WARNING,
+                                "Cannot write the state file /" PATH_STATE ", going on without: %s",
+                                strerror(-r));
+        tell_status(m);
+}
+
+static void audit(Manager *m, const BootAction *action, usec_t now) {
+        _cleanup_strv_free_ char **jobs = NULL;
+
+        if (action->audit == BOOT_AUDIT_DEADLINE && m->bus)
+                (void) bus_watch_list_jobs(m->bus, LIST_JOBS_USEC, &jobs);
+
+        audit_transition(m->audit, &m->record, action, now, jobs);
+}
+
+static void arm_timer(Manager *m, usec_t at) {
+        int r;
+
+        if (!m->timer)
+                return;
+
+        r = sd_event_source_set_time(m->timer, at);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(m->timer, SD_EVENT_ONESHOT);
+        if (r < 0)
+                audit_log(m->audit, LOG_ERR, "Cannot set the timer for the deadline: %s", strerror(-r));
+}
+
+static void carry_out(Manager *m, const BootAction *action, usec_t now) {
+        switch (action->type) {
+        case BOOT_ACTION_SAVE:
+                save(m);
+                break;
+        case BOOT_ACTION_WRITE_KNOB:
+                write_knob(m, action, now);
+                break;
+        case BOOT_ACTION_READ_MODE:
+                read_mode(m, now);
+                break;
+        case BOOT_ACTION_ARM_TIMER:
+                arm_timer(m, action->at);
+                break;
+        case BOOT_ACTION_AUDIT:
+                audit(m, action, now);
+                break;
+        case BOOT_ACTION_QUIT:
+                m->quit = true;
+                break;
+        default:
+                assert(false);
+        }
+}
+
+void manager_feed(Manager *m, BootEvent event) {
+        BootActions actions;
+
+        event.now = fs_now();
+        event.rescue = m->rescue = machine_in_rescue(m->root_fd);
+        enqueue(m, &event);
+
+        if (m->dispatching)
+                return;
+
+        m->dispatching = true;
+        while (m->queue_n > 0) {
+                event = m->queue[m->queue_first];
+                m->queue_first = (m->queue_first + 1) % MANAGER_QUEUE_MAX;
+                m->queue_n--;
+
+                boot_phase_step(&m->record, &event, &actions);
+                for (size_t i = 0; i < actions.n; i++)
+                        carry_out(m, &actions.items[i], event.now);
+        }
+        m->dispatching = false;
+
+        if (m->quit && m->event)
+                (void) sd_event_exit(m->event, EXIT_SUCCESS);
+}
+
+static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {
+        manager_feed(userdata, (BootEvent){ .type = BOOT_EVENT_TICK });
+        return 0;
+}
+
+/* The machine must not stay expedited because someone stopped the unit. */
+static int on_stop_signal(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata) {
+        manager_feed(userdata,
+                        (BootEvent){ .type = BOOT_EVENT_END, .end = { .reason = BOOT_REASON_STOPPED } });
+        return 0;
+}
+
+static int open_loop(Manager *m) {
+        sigset_t mask;
+        int r;
+
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGTERM);
+        sigaddset(&mask, SIGINT);
+        if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0)
+                return -errno;
+
+        r = sd_event_default(&m->event);
+        if (r < 0)
+                return r;
+        r = sd_event_add_signal(m->event, NULL, SIGTERM, on_stop_signal, m);
+        if (r < 0)
+                return r;
+        r = sd_event_add_signal(m->event, NULL, SIGINT, on_stop_signal, m);
+        if (r < 0)
+                return r;
+        r = sd_event_add_time(
+                        m->event, &m->timer, CLOCK_BOOTTIME, m->record.deadline, USEC_PER_MSEC, on_timer, m);
+        if (r < 0)
+                return r;
+
+        return sd_event_set_watchdog(m->event, true);
+}
+
+static int wait_for_end(Manager *m, bool damaged) {
+        bool probing = false;
+        int r;
+
+        r = open_loop(m);
+        if (r < 0)
+                return r;
+
+        manager_open_sources(m, &probing);
+        manager_feed(m, (BootEvent){ .type = BOOT_EVENT_START, .start = { .damaged = damaged } });
+        manager_scan_sources(m);
+        if (!probing)
+                manager_feed(m, (BootEvent){ .type = BOOT_EVENT_PROBED });
+
+        (void) sd_notify(false, "READY=1");
+
+        r = sd_event_loop(m->event);
+        if (m->inbox)
+                inbox_drain(m->inbox);
+        (void) sd_notify(false, "STOPPING=1");
+        return MIN(r, 0);
+}
+
+/* What systemd told ExecStopPost= of the daemon's end (systemd.exec(5), $SERVICE_RESULT): after anything but
+ * success, Restart= brings up the next daemon, unless the unit has been masked or removed meanwhile. */
+static bool restart_follows(const Manager *m) {
+        const char *result = getenv("SERVICE_RESULT");
+
+        return result && !streq(result, "success") && m->record.starts < STARTS_MAX &&
+                        unit_files_is_usable(m->root_fd, UNIT_NAME);
+}
+
+/* The machine must end up in its after state, whatever the daemon died of. What cannot be read of the dead
+ * daemon's doings is made up for by the built-in policy, which needs no file. */
+static int end_after_death(Manager *m) {
+        int r;
+
+        r = state_file_read(m->root_fd, &m->record);
+        if (r < 0) {
+                r = boot_setup_builtin(m->root_fd, &m->record);
+                if (r < 0)
+                        return r;
+        } else if (m->record.phase == BOOT_PHASE_ENDED)
+                return 0;
+        else if (restart_follows(m)) {
+                audit_log(m->audit, LOG_NOTICE, "The daemon died; boot goes on with the next one.");
+                return 0;
+        }
+
+        manager_feed(m, (BootEvent){ .type = BOOT_EVENT_END, .end = { .reason = BOOT_REASON_DAEMON_DIED } });
+        return 0;
+}
+
+static int log_lock_error(Manager *m, int error) {
+        pid_t owner;
+
+        if (error != -EWOULDBLOCK)
+                audit_log(m->audit, LOG_ERR, "Cannot lock /" PATH_LOCK ": %s", strerror(-error));
+        else if (state_file_lock_owner(m->root_fd, &owner) >= 0)
+                audit_log(m->audit, LOG_ERR,
+                                "Another rcu-bootd (PID %d) sees to this root already; this one does "
+                                "nothing.",
+                                (int) owner);
+        else
+                audit_log(m->audit, LOG_ERR,
+                                "Another rcu-bootd sees to this root already; this one does nothing.");
+
+        return error;
+}
+
+static int run(Manager *m, const ManagerOptions *options) {
+        bool damaged;
+        int r;
+
+        r = state_file_lock(m->root_fd, &m->lock_fd);
+        if (r == -EWOULDBLOCK && options->post_stop)
+                return 0; /* a daemon lives: nothing has died */
+        if (r < 0)
+                return log_lock_error(m, r);
+
+        if (options->post_stop)
+                return end_after_death(m);
+
+        r = boot_setup_load(m->root_fd, options->policy_path, m->audit, &m->record, &damaged);
+        if (r < 0)
+                return r;
+
+        return wait_for_end(m, damaged);
+}
+
+int manager_run(const ManagerOptions *options) {
+        _cleanup_(manager_done) Manager m = { .root_fd = -1, .lock_fd = -1 };
+        int r;
+
+        m.root_fd = fs_open_root(options->root);
+        if (m.root_fd < 0) {
+                fprintf(stderr, "rcu-bootd: cannot open the root directory %s: %s\n", options->root,
+                                strerror(-m.root_fd));
+                return m.root_fd;
+        }
+
+        r = audit_open(m.root_fd, options->foreground_log, &m.audit);
+        if (r < 0)
+                return r;
+
+        r = run(&m, options);
+        if (r < 0 && r != -EWOULDBLOCK)
+                audit_log(m.audit, LOG_ERR, "Giving up: %s", strerror(-r));
+        return r;
+}
