@@ -34,3 +34,9 @@ int ctl_verb_wait(const Ctl *ctl, int argc, char **argv);
 int ctl_verb_policy(const Ctl *ctl, int argc, char **argv);
 int ctl_verb_log(const Ctl *ctl, int argc, char **argv);
 int ctl_verb_knobs(const Ctl *ctl, int argc, char **argv);
+
+/* The verbs of `policy`. */
+int ctl_policy_list(const Ctl *ctl, int argc, char **argv);
+int ctl_policy_show(const Ctl *ctl, int argc, char **argv);
+int ctl_policy_check(const Ctl *ctl, int argc, char **argv);
+int ctl_policy_explain(const Ctl *ctl, int argc, char **argv);
