@@ -59,6 +59,9 @@
 #define PATH_KNOB_USER_BOOTED "proc/sys/kernel/user_booted"
 
 #define UNIT_NAME "rcu-boot-end.service"
+#define UNIT_WAIT_NAME "rcu-boot-wait.service"
+#define UNIT_MILESTONE_PREFIX "rcu-boot-milestone@"
+#define UNIT_MILESTONE_SUFFIX ".socket"
 
 #define CMDLINE_CLASS "rcu_bootd.class="
 
