@@ -23,13 +23,16 @@ void knobs_read(int root_fd, Knob knob, KnobReading *ret) {
         *ret = (KnobReading){ .error = -ENOENT };
         for (size_t i = 0; i < KNOB_PATHS_MAX && info->paths[i]; i++) {
                 _cleanup_free_ char *text = NULL;
-                int r = fs_read(root_fd, info->paths[i], READING_MAX, &text, NULL);
+                size_t size = 0;
+                int r = fs_read(root_fd, info->paths[i], READING_MAX, &text, &size);
 
                 if (is_absent(r))
                         continue;
+                if (r >= 0)
+                        r = memchr(text, '\0', size) ? -EINVAL : knob_parse_reading(text, &ret->value);
                 ret->present = true;
                 ret->path = info->paths[i];
-                ret->error = r < 0 ? r : knob_parse_reading(text, &ret->value);
+                ret->error = r;
                 return;
         }
 }

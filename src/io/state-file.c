@@ -22,8 +22,8 @@ static int open_lock(int root_fd) {
         dir_fd = fs_open(root_fd, PATH_RUN_DIR, O_PATH | O_DIRECTORY);
         if (dir_fd < 0)
                 return dir_fd;
-        fd = openat(dir_fd, PATH_LOCK + STRLEN(PATH_RUN_DIR "/"), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-                        0644);
+        fd = openat(dir_fd, startswith(PATH_LOCK, PATH_RUN_DIR "/"),
+                        O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
         if (fd < 0)
                 return -errno;
         /* Whatever the umask: everybody may ask whether a daemon runs. A file that another user made keeps
