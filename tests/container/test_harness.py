@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The container harness itself, with a stand-in for rcu-bootd: what the scenarios beside this file rely on."""
 
+import multiprocessing
 import os
+import signal
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from guest import CommandFailed, GuestError
-from guest.container import CGROUP_PREFIX, cgroup_mount
+from guest import CommandFailed, Container, GuestError, wait_for
+from guest.container import CGROUP_PREFIX, cgroup_mount, sweep
 
 END_BOOT = "echo 1 >/sys/kernel/rcu_normal; echo 0 >/sys/kernel/rcu_expedited; /usr/lib/rcu-test/event ended"
 
@@ -74,6 +77,19 @@ def test_knobs_as_asked(container, tree):
     assert guest.knob("user_booted") == "1"
 
 
+def test_knob_history(container, tree):
+    tree.service("flip", "for v in 1 0 1 0; do echo $v >/sys/kernel/rcu_expedited; sleep 0.05; done",
+                 unit="DefaultDependencies=no", wanted_by="sysinit.target")  # fmt: skip
+    guest = container(install=False)
+    guest.wait_booted()
+    guest.wait_for(lambda: len(guest.knob_writes("rcu_expedited")) == 4, "four writes")
+    writes = guest.knob_writes("rcu_expedited")
+    assert [write.value for write in writes] == ["1", "0", "1", "0"]
+    started = int(guest.show(None, "UserspaceTimestampMonotonic")["UserspaceTimestampMonotonic"])
+    assert started < writes[0].usec < writes[3].usec
+    assert guest.knob_writes("rcu_normal") == []
+
+
 def test_readonly_sysfs(container):
     guest = container(install=False, readonly=True)
     guest.wait_booted()
@@ -124,6 +140,29 @@ def test_reboot_keeps_var(container):
     guest.reboot()
     guest.wait_booted()
     assert guest.ok("test -e /var/mark && ! test -e /run/mark")
+
+
+def boot_and_wait(path):
+    """What a test run does that is about to be killed; see below."""
+    guest = Container(logs=path)
+    guest.wait_booted()
+    Path(path, "leader").write_text(str(guest.leader), encoding="ascii")
+    signal.pause()
+
+
+def test_killed_run_leaves_nothing(tmp_path):
+    process = multiprocessing.get_context("spawn").Process(target=boot_and_wait, args=(tmp_path,))
+    process.start()
+    wait_for((tmp_path / "leader").exists, "the container to boot")
+    leader = wait_for(lambda: (tmp_path / "leader").read_text(encoding="ascii"), "its process id")
+    process.kill()
+    process.join()
+    # A zombie is a matter of the host's own PID 1, which may take its time.
+    stat = Path(f"/proc/{leader}/stat")
+    wait_for(lambda: not stat.exists() or ") Z " in stat.read_text(encoding="utf-8"), "the container to die")
+    sweep()
+    assert not list(cgroup_mount().glob(f"{CGROUP_PREFIX}.{process.pid}.*"))
+    assert not list(Path(tempfile.gettempdir()).glob(f"rcu-bootd-guest.{process.pid}.*"))
 
 
 def test_repeated_boots_leave_nothing(container):

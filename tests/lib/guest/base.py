@@ -140,6 +140,10 @@ class Guest:
         """Waits until @command succeeds in the guest."""
         return self.wait_for(lambda: self.ok(command), f"`{command}` to succeed", timeout)
 
+    def wait_running(self, timeout=PATIENCE):
+        """Waits until PID 1, asked by systemctl, says that start-up is finished (also "degraded", "maintenance")."""
+        return self.run("systemctl is-system-running --wait", check=False, timeout=timeout).stdout.strip()
+
     def wait_event(self, name, timeout=PATIENCE):
         """Waits for event @name; returns its time in seconds since boot."""
         found = self.wait_for(lambda: [at for at, event in self.events() if event == name], f"event {name}", timeout)

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Builds and tests the project in another Debian release's root."""
 
+import argparse
+import contextlib
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 from . import images
-from .prereq import SEARCH_PATH, need, need_root
+from .prereq import SEARCH_PATH, MissingPrerequisite, need, need_root
 
 LAUNCH = Path(__file__).with_name("buildroot-launch")
 
@@ -14,7 +18,8 @@ def run_in_buildroot(source, script, *, suite="trixie", log=None, timeout=1800):
     """Runs shell text @script in a Debian @suite build root, in a copy of the git tree @source made there.
 
     The copy (tracked files as they are in the work tree, and files git would add) is the current directory,
-    /build; the caller's tree is not written. Output goes to file @log. Returns the exit code.
+    /build; the caller's tree is not written, and there is no network. Output goes to file @log, or where the
+    caller's goes. Returns the exit code.
     """
     need_root("a build root")
     need("unshare", "mount", "git")
@@ -25,11 +30,31 @@ def run_in_buildroot(source, script, *, suite="trixie", log=None, timeout=1800):
     # Files that git still lists but that are deleted in the work tree are none of the build's business.
     names = [name for name in listed.stdout.split(b"\0") if name and (Path(source) / name.decode()).exists()]
     root = images.buildroot(suite)
+    work = tempfile.mkdtemp(prefix="rcu-bootd-build.")
     command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--net",
-               "--propagation", "private", str(LAUNCH), str(root), str(source), script]  # fmt: skip
-    with open(log or "/dev/null", "wb") as sink:
-        done = subprocess.run(
-            command, input=b"\0".join(names), stdout=sink, stderr=sink, timeout=timeout, check=False,
-            env={"PATH": SEARCH_PATH, "LANG": "C.UTF-8"},
-        )  # fmt: skip
-    return done.returncode
+               "--propagation", "private", str(LAUNCH), work, str(root), str(source), script]  # fmt: skip
+    try:
+        with open(log, "wb") if log else contextlib.nullcontext() as sink:
+            done = subprocess.run(
+                command, input=b"\0".join(names), stdout=sink, stderr=sink, timeout=timeout, check=False,
+                env={"PATH": SEARCH_PATH, "LANG": "C.UTF-8"},
+            )  # fmt: skip
+        return done.returncode
+    finally:
+        Path(work).rmdir()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="tests/guest/in-buildroot",
+        description="Runs a shell script in a copy of this source tree in another Debian release's build root.",
+    )
+    parser.add_argument("--suite", default="trixie", help="Debian release (default: %(default)s)")
+    parser.add_argument("script", help="shell text, for instance 'autoreconf -fi && ./configure && make check'")
+    args = parser.parse_args()
+    try:
+        return run_in_buildroot(Path(__file__).resolve().parents[3], args.script, suite=args.suite)
+    except (MissingPrerequisite, RuntimeError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 1
+

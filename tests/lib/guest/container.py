@@ -18,11 +18,11 @@ import time
 from pathlib import Path
 
 from . import images
-from .base import AGENT, DBUS_UNITS, PATIENCE, Guest, agent_tree, wait_for
-from .cache import artifact
+from .base import DBUS_UNITS, PATIENCE, Guest, agent_tree, wait_for
 from .prereq import SEARCH_PATH, MissingPrerequisite, need, need_root
 from .report import Report
 from .tree import Tree
+from .watch import KnobWatch
 
 LAUNCH = Path(__file__).with_name("container-launch")
 CGROUP_PREFIX = "rcu-bootd-test"
@@ -71,11 +71,13 @@ def remove_cgroup(path):
 
 
 def sweep():
-    """Removes cgroups of test runs that were killed (their processes died with them)."""
+    """Removes cgroups and directories of test runs that were killed (their processes died with them)."""
     for path in cgroup_mount().glob(CGROUP_PREFIX + ".*"):
-        owner = path.name.split(".")[1]
-        if not Path(f"/proc/{owner}").exists():
+        if not Path("/proc", path.name.split(".")[1]).exists():
             remove_cgroup(path)
+    for path in Path(tempfile.gettempdir()).glob("rcu-bootd-guest.*.*"):
+        if not Path("/proc", path.name.split(".")[1]).exists():
+            shutil.rmtree(path, ignore_errors=True)
 
 
 class _NotifySocket:
@@ -128,11 +130,12 @@ class Container(Guest):
         super().__init__(logs or tempfile.mkdtemp(prefix="rcu-bootd-container."))
         need_root("a container")
         need("systemd-nspawn", "nsenter", "setpriv", "unshare", "mount")
-        self._workdir = Path(tempfile.mkdtemp(prefix="rcu-bootd-guest."))
+        self._workdir = Path(tempfile.mkdtemp(prefix=f"rcu-bootd-guest.{os.getpid()}."))
         self.shared = self._workdir / "shared"  # /rcu-test in the guest
-        self._overrides = Tree(self._workdir / "overrides")
+        self._overrides = agent_tree(self._workdir / "overrides")
         self._mounts = []
         self._process = None
+        self._watch = None
         self._notify = _NotifySocket()
         self._leader_pid = None
         self._cgroup = cgroup_mount() / f"{CGROUP_PREFIX}.{os.getpid()}.{secrets.token_hex(4)}"
@@ -140,6 +143,7 @@ class Container(Guest):
             self._prepare_shared(cmdline)
             self._prepare_sys({**STOCK_KNOBS, **(knobs or {})}, sysfs or {}, readonly)
             self._prepare_overrides(unconditional, dbus)
+            self._watch = KnobWatch({self.knob_path(name).parent for name in KNOBS if self.knob_path(name).exists()})
             self._start(suite, layers, binds, unit, environment or {}, args)
         except BaseException:
             self.kill()
@@ -208,15 +212,14 @@ class Container(Guest):
     # Running ------------------------------------------------------------------------------------------------------
 
     def _start(self, suite, layers, binds, unit, environment, args):
-        agent = artifact("agent", _agent_inputs(), "the guest's part of the test harness", _build_agent) / "tree"
         # overlayfs wants the uppermost layer first.
-        stack = [self._overrides, *reversed([_as_tree(layer) for layer in layers]), Tree(agent)]
+        stack = [self._overrides, *reversed([layer if isinstance(layer, Tree) else Tree(layer) for layer in layers])]
         lower = [str(tree.check().path) for tree in stack] + [str(images.rootfs(suite))]
         bad = [path for path in lower if set(path) & set(":,\\")]
         if bad:
             raise ValueError(f"overlayfs cannot take {bad[0]}: its path has one of : , \\")
         command = [
-            "setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private",
+            "unshare", "--mount", "--propagation", "private",
             str(LAUNCH), self._cgroup.name, ":".join(lower),
             "--register=no", "--keep-unit", "--quiet", "--private-network", "--notify-ready=yes",
             "--kill-signal=SIGRTMIN+3", "--machine=guest", "--directory=/run/root",
@@ -229,7 +232,7 @@ class Container(Guest):
         self.started = time.monotonic()
         with open(self.logs / "console.log", "wb") as console:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=console, stderr=console, env=env, start_new_session=True
+                command, stdin=subprocess.PIPE, stdout=console, stderr=console, env=env, start_new_session=True
             )
 
     def alive(self):
@@ -264,20 +267,18 @@ class Container(Guest):
         return self._leader_pid
 
     def _run(self, script, timeout):
+        # In the launcher's cgroup commands die with the container, and are not part of any of its units.
         command = [
-            "nsenter", f"--target={self.leader}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup",
+            "sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self._cgroup / "launcher/cgroup.procs"), "nsenter",
+            f"--target={self.leader}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup",
             "--root", "env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME=/root", "SYSTEMD_PAGER=", "sh", "-c", f"cd /; {script}",
         ]  # fmt: skip
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False,
-            preexec_fn=self._join_cgroup, env={**os.environ, "PATH": SEARCH_PATH},
+            env={**os.environ, "PATH": SEARCH_PATH},
         )  # fmt: skip
         return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-
-    def _join_cgroup(self):
-        """So that commands die with the container, and are not part of any of its units."""
-        (self._cgroup / "launcher/cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
 
     def knob_path(self, name):
         """The file, on the host, that stands for knob @name in this container."""
@@ -286,6 +287,11 @@ class Container(Guest):
     def knob(self, name):
         """The knob's text, without white space."""
         return self.knob_path(name).read_text(encoding="ascii").strip()
+
+    def knob_writes(self, knob=None):
+        """Changes of knobs since the boot began, oldest first; see KnobWatch for its limits. `usec` is CLOCK_BOOTTIME,
+        the clock of the container too."""
+        return [write for write in self._watch.writes if knob in (None, write.knob)]
 
     def set_knob(self, name, text):
         """Writes the knob as something else in the guest would."""
@@ -345,6 +351,7 @@ class Container(Guest):
         if payloads:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(GRACE)
+        self._process.stdin.close()
         self._process.kill()
         self._process.wait()
         if self._cgroup.exists():
@@ -354,18 +361,9 @@ class Container(Guest):
         if self._process is not None:
             self._end_processes()
         self._notify.close()
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
         shutil.rmtree(self._workdir, ignore_errors=True)
         if self._own_logs:
             shutil.rmtree(self.logs, ignore_errors=True)
-
-
-def _as_tree(layer):
-    return layer if isinstance(layer, Tree) else Tree(layer)
-
-
-def _agent_inputs():
-    return [path.read_text(encoding="utf-8") for path in sorted(AGENT.iterdir()) if path.is_file()] + [1]
-
-
-def _build_agent(directory):
-    agent_tree(directory / "tree")

@@ -122,7 +122,7 @@ class VM(Guest):
         self._own_logs = logs is None
         super().__init__(logs or tempfile.mkdtemp(prefix="rcu-bootd-vm."))
         need("qemu-system-x86_64", "setpriv")
-        self._workdir = Path(tempfile.mkdtemp(prefix="rcu-bootd-guest."))
+        self._workdir = Path(tempfile.mkdtemp(prefix=f"rcu-bootd-guest.{os.getpid()}."))
         self._stack = contextlib.ExitStack()
         self._process = None
         self._channel = None
@@ -139,7 +139,8 @@ class VM(Guest):
 
     def _build_initrd(self, base, kernel, layers, dbus):
         own = agent_tree(self._workdir / "own")
-        own.symlink("etc/systemd/system/sysinit.target.wants/rcu-test-shell.service", "../rcu-test-shell.service")
+        for target in ("sysinit.target", "emergency.target"):
+            own.symlink(f"etc/systemd/system/{target}.wants/rcu-test-shell.service", "../rcu-test-shell.service")
         # A getty on the console would hang it up and swallow what is printed there.
         own.mask("serial-getty@ttyS0.service")
         own.mkdir("rcu-test")
@@ -231,8 +232,7 @@ class VM(Guest):
         return self._channel.answers.pop(ident)
 
     def wait_booted(self, timeout=PATIENCE):
-        # Exits with 1 when a unit has failed ("degraded"), which is still booted.
-        self.run("systemctl is-system-running --wait", check=False, timeout=timeout)
+        self.wait_running(timeout)
 
     def collect(self):
         self.run("/usr/lib/rcu-test/collect && /usr/lib/rcu-test/send-report")
