@@ -239,13 +239,13 @@ static const char *match_parameter(const char *word, const char *name) {
  * parameter; it must end where the word does. */
 static int parse_parameter(const char *s, int64_t *ret) {
         char *end;
-        long value;
+        long long value;
 
         if (*s != '-' && *s != '+' && (*s < '0' || *s > '9'))
                 return -EINVAL;
 
         errno = 0;
-        value = strtol(s, &end, 0);
+        value = strtoll(s, &end, 0);
         if (errno != 0 || value < INT32_MIN || value > INT32_MAX || !strchr("\" \t\n", *end))
                 return -EINVAL;
 
@@ -253,12 +253,23 @@ static int parse_parameter(const char *s, int64_t *ret) {
         return 0;
 }
 
+/* Not strchr(): some hundred characters, and this is early in boot. */
+static bool is_blank(char c) {
+        return c == ' ' || c == '\t' || c == '\n';
+}
+
 static const char *skip_word(const char *p) {
         bool quoted = false;
 
-        for (; *p && (quoted || !strchr(" \t\n", *p)); p++)
+        for (; *p && (quoted || !is_blank(*p)); p++)
                 if (*p == '"')
                         quoted = !quoted;
+        return p;
+}
+
+static const char *skip_blanks(const char *p) {
+        while (is_blank(*p))
+                p++;
         return p;
 }
 
@@ -267,7 +278,7 @@ static const char *skip_word(const char *p) {
 static int64_t cmdline_integer(const char *cmdline, const char *name, int64_t fallback) {
         int64_t value = fallback;
 
-        for (const char *p = cmdline + strspn(cmdline, " \t\n"); *p; p += strspn(p, " \t\n")) {
+        for (const char *p = skip_blanks(cmdline); *p; p = skip_blanks(p)) {
                 const char *end = skip_word(p), *setting = match_parameter(p, name);
 
                 if (end - p == 2 && p[0] == '-' && p[1] == '-')
