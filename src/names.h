@@ -41,15 +41,22 @@
 #define PATH_CPUS_PRESENT "sys/devices/system/cpu/present"
 #define PATH_REALTIME "sys/kernel/realtime"
 #define PATH_DMI_DIR "sys/class/dmi/id"
+#define PATH_ACPI_PM_PROFILE "sys/firmware/acpi/pm_profile"
+#define PATH_CLOCKSOURCES "sys/devices/system/clocksource/clocksource0/available_clocksource"
 #define PATH_HYPERVISOR_TYPE "sys/hypervisor/type"
+#define PATH_XEN_FEATURES "sys/hypervisor/properties/features"
 #define PATH_DEVICETREE "sys/firmware/devicetree/base"
 #define PATH_OS_RELEASE_ETC "etc/os-release"
 #define PATH_OS_RELEASE_USR "usr/lib/os-release"
 #define PATH_MACHINE_INFO "etc/machine-info"
+#define PATH_PASSWD "etc/passwd"
 /* Where the cgroup of a service that PID 1 runs can be: unified, hybrid and legacy hierarchies in turn. */
 #define PATH_CGROUP_UNIFIED "sys/fs/cgroup"
 #define PATH_CGROUP_HYBRID "sys/fs/cgroup/unified"
 #define PATH_CGROUP_LEGACY "sys/fs/cgroup/systemd"
+/* The shells that systemd offers instead of a booted system (systemd.special(7)), below those. */
+#define CGROUP_RESCUE "system.slice/rescue.service"
+#define CGROUP_EMERGENCY "system.slice/emergency.service"
 
 #define PATH_KNOB_EXPEDITED "sys/kernel/rcu_expedited"
 #define PATH_KNOB_NORMAL "sys/kernel/rcu_normal"

@@ -153,6 +153,21 @@ int fs_read_line(int dir_fd, const char *path, char **ret) {
         return 0;
 }
 
+int fs_read_head(int dir_fd, const char *path, char *buf, size_t size) {
+        _cleanup_close_ int fd = open_regular(dir_fd, path);
+        ssize_t n;
+
+        if (fd < 0)
+                return fd;
+        do
+                n = read(fd, buf, size - 1);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        buf[n] = '\0';
+        return (int) n;
+}
+
 static int write_all(int fd, const char *text, size_t size) {
         while (size > 0) {
                 ssize_t n = write(fd, text, size);

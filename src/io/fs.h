@@ -30,6 +30,10 @@ int fs_read(int dir_fd, const char *path, size_t max, char **ret, size_t *ret_si
 /* The same, with trailing white space gone: for one-line files. -EBADMSG if it holds a NUL. */
 int fs_read_line(int dir_fd, const char *path, char **ret);
 
+/* Reads the first size - 1 bytes of a file, as far as one read(2) gives them, and terminates them with NUL:
+ * for long kernel files whose beginning suffices. Returns how many they are, or errors as fs_read(). */
+int fs_read_head(int dir_fd, const char *path, char *buf, size_t size);
+
 /* Replaces a file at once: a temporary file beside it, then renameat(2). Creates no directories; a reader
  * sees the old text or the new one, whole. Nothing is left behind on failure. mode: whatever the umask.
  * -ENOMEM, negative errno of open(2), write(2), fchmod(2), rename(2). */
