@@ -59,6 +59,8 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(Policy *, policy_free);
 int policy_parse(
                 const char *name, const PolicyText *texts, size_t n_texts, Policy **ret, char ***ret_errors);
 
-/* Parses a time span: a number of seconds, with fraction, or with systemd.time(7)'s units ms, s, sec, min,
- * m, h ("1min 30s"). -EINVAL; -ERANGE above UINT64_MAX usec. "infinity" gives USEC_INFINITY. */
+/* Parses a time span: numbers, with fractions if need be, and the units of systemd.time(7) up to hours, long
+ * names included ("1min 30s", "2 minutes", "500ms"); a number without a unit is in seconds, and the last.
+ * "infinity" gives USEC_INFINITY. What is below a microsecond is dropped. -EINVAL: none of that; -ERANGE:
+ * USEC_INFINITY or more. */
 int policy_parse_sec(const char *s, usec_t *ret);
