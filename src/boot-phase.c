@@ -162,6 +162,17 @@ static void on_start(BootRecord *record, const BootEvent *event, BootActions *ac
         }
 }
 
+static void on_end(BootRecord *record, const BootEvent *event, BootActions *actions) {
+        if (record->phase == BOOT_PHASE_NONE) {
+                /* Nobody has begun: the daemon died before it could record anything. */
+                record->started = event->now;
+                record->starts++;
+        } else if (!is_open(record))
+                return;
+
+        end_boot(record, event->end.reason, event->end.text, event->now, actions);
+}
+
 static void on_milestone(BootRecord *record, const BootEvent *event, BootActions *actions) {
         unsigned i = event->milestone.index;
 
@@ -303,8 +314,7 @@ void boot_phase_step(BootRecord *record, const BootEvent *event, BootActions *re
                 on_milestone(record, event, ret_actions);
                 break;
         case BOOT_EVENT_END:
-                if (is_open(record))
-                        end_boot(record, event->end.reason, event->end.text, event->now, ret_actions);
+                on_end(record, event, ret_actions);
                 break;
         case BOOT_EVENT_EXTEND:
                 on_extend(record, event, ret_actions);

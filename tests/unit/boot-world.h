@@ -266,7 +266,7 @@ static inline void world_end(World *w, BootReason reason) {
 }
 
 static inline void world_post_stop(World *w) {
-        if (w->record.phase == BOOT_PHASE_ENDED || w->record.phase == BOOT_PHASE_NONE)
+        if (w->record.phase == BOOT_PHASE_ENDED)
                 return;
         w->started = true;
         w->quit = false;
@@ -277,7 +277,7 @@ static inline void world_post_stop(World *w) {
 static inline bool symbol_applies(const World *w, Symbol symbol) {
         if (symbol == SYMBOL_START)
                 return !w->started;
-        if (symbol == SYMBOL_RESCUE)
+        if (symbol == SYMBOL_RESCUE || symbol == SYMBOL_DIE_FOR_GOOD)
                 return true;
         return w->started;
 }

@@ -40,6 +40,7 @@ static const struct {
         { "what was reached is remembered", "SPwaDSPh", BOOT_PHASE_ENDED, BOOT_REASON_MILESTONES, 3 },
         { "dead until after the deadline", "SPDwS", BOOT_PHASE_BOOTING, BOOT_REASON_NONE, 3 },
         { "died for good", "SPaX", BOOT_PHASE_ENDED, BOOT_REASON_DAEMON_DIED, 3 },
+        { "died for good before it left a state", "X", BOOT_PHASE_ENDED, BOOT_REASON_DAEMON_DIED, 0 },
         { "died for good, then started", "SPaXDS", BOOT_PHASE_ENDED, BOOT_REASON_DAEMON_DIED, 3 },
         { "case 13: not from a rescue shell", "SPRwc", BOOT_PHASE_BOOTING, BOOT_REASON_NONE, 3 },
         { "case 13: but when it is left", "SPRwcR", BOOT_PHASE_ENDED, BOOT_REASON_MILESTONES, 3 },

@@ -1,0 +1,588 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""rcu-bootd on trees of its own: from start to exit, and all that can go wrong on the way."""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from conftest import BUILD, NOBODY, PATIENCE, environment, now_usec, wait_for
+
+
+def policy(end_when="ready", deadline="3600", during="rcu_expedited=1", after="rcu_expedited=0", more=""):
+    lines = [f"EndWhen={line}" for line in ([end_when] if isinstance(end_when, str) else end_when)]
+    return ("[Boot]\n" + "\n".join(lines) + f"\nDeadlineSec={deadline}\n{more}\n"
+            f"[During]\n" + during.replace(" ", "\n") + "\n[After]\n" + after.replace(" ", "\n") + "\n")
+
+
+def seconds_from_now(seconds):
+    return f"{now_usec() / 1e6 + seconds:.3f}"
+
+
+def reach(tree, name):
+    tree.write(f"run/rcu-bootd/milestones/{name}", "")
+
+
+def knob_record(tree, name):
+    """KNOB_name= of the state file as a dict."""
+    return dict(word.split(":", 1) for word in tree.state()[f"KNOB_{name}"].split())
+
+
+# --- the main job ---
+
+def test_from_start_to_end(tree, bootd):
+    tree.policy(text=policy("login home"))
+    bootd.boot()
+    assert tree.knob("rcu_expedited") == 1
+    reach(tree, "login")
+    wait_for(lambda: "REACHED_1" in tree.state(), "login to be seen")
+    assert tree.phase() == "booting"
+    reach(tree, "home")
+    bootd.wait()
+    state = tree.state()
+    assert state["PHASE"] == "ended" and state["REASON"] == "milestones"
+    assert state["REACHED_1"].endswith(" directory login") and state["REACHED_2"].endswith(" directory home")
+    assert tree.knob("rcu_expedited") == 0
+    assert knob_record(tree, "rcu_expedited") == {
+        "present": "1", "found": "0", "default": "0", "during": "1", "during_asked": "1", "during_errno": "0",
+        "during_read": "1", "after": "0", "after_asked": "0", "after_errno": "0", "after_read": "0"}
+
+
+def test_the_alternative(tree, bootd):
+    tree.policy(text=policy(["login home", "short-cut"]))
+    bootd.boot()
+    reach(tree, "short-cut")
+    bootd.wait()
+    assert tree.state()["REASON"] == "milestones"
+
+
+def test_through_the_inbox(tree, bootd, bootctl):
+    tree.policy()
+    bootd.boot()
+    bootctl("milestone", "ready")
+    bootd.wait()
+    assert tree.state()["REACHED_1"].endswith(" inbox ready")
+
+
+def test_names_that_nobody_waits_for_are_dropped(tree, bootd):
+    tree.policy()
+    bootd.boot()
+    for n in range(300):
+        reach(tree, f"other-{n}")
+    reach(tree, "ready")
+    bootd.wait()
+    assert [key for key in tree.state() if key.startswith("REACHED_")] == ["REACHED_1"]
+
+
+def test_every_knob(tree, bootd):
+    tree.add_all_knobs()
+    tree.add_knob("rcu_normal", 1)
+    tree.add_knob("rcu_boot_end_delay", 15000)
+    tree.policy(text=policy(
+        deadline="119", during="rcu_expedited=1 rcu_normal=0 rcu_normal_wake_from_gp=1 rcu_boot_end_delay=deadline",
+        after="rcu_expedited=restore rcu_normal=restore rcu_normal_wake_from_gp=keep rcu_boot_end_delay=0 user_booted=1"))
+    bootd.boot()
+    assert [tree.knob(k) for k in ("rcu_expedited", "rcu_normal", "rcu_normal_wake_from_gp", "rcu_boot_end_delay",
+                                   "user_booted")] == [1, 0, 1, 119000, 0]
+    reach(tree, "ready")
+    bootd.wait()
+    assert [tree.knob(k) for k in ("rcu_expedited", "rcu_normal", "rcu_normal_wake_from_gp", "rcu_boot_end_delay",
+                                   "user_booted")] == [0, 1, 1, 0, 1]
+    assert tree.state()["MODE"] == "normal"
+
+
+def test_not_before(tree, bootd):
+    tree.policy(text=policy(more=f"NotBeforeSec={seconds_from_now(1.5)}"))
+    bootd.boot()
+    reach(tree, "ready")
+    bootd.wait()
+    state = tree.state()
+    assert state["REASON"] == "milestones"
+    assert int(state["SINCE_USEC"]) >= int(state["NOT_BEFORE_USEC"]) > int(state["REACHED_1"].split()[0])
+
+
+def test_tells_its_service_manager(tree, bootd):
+    tree.policy()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tree.path.parent / "manager"))
+        manager.settimeout(PATIENCE)
+        said = []
+
+        def hear(prefix):
+            while not any(line.startswith(prefix) for line in said):
+                said.extend(manager.recv(4096).decode().splitlines())
+            return [line for line in said if line.startswith(prefix)]
+
+        bootd.start(env={"NOTIFY_SOCKET": str(tree.path.parent / "manager")})
+        hear("READY=1")
+        assert "Waiting for ready" in hear("STATUS=Waiting")[0]
+        reach(tree, "ready")
+        assert "milestones" in hear("STATUS=RCU's boot ended")[0]
+        hear("STOPPING=1")
+        bootd.wait()
+
+
+# --- other ends ---
+
+def test_case_10_deadline(tree, bootd):
+    tree.policy(text=policy("there never", deadline=seconds_from_now(2)))
+    bootd.boot()
+    reach(tree, "there")
+    bootd.wait()
+    state = tree.state()
+    assert state["REASON"] == "deadline"
+    assert int(state["SINCE_USEC"]) >= int(state["DEADLINE_USEC"])
+    assert tree.knob("rcu_expedited") == 0
+    assert "never" in bootd.log.splitlines()[-1] and "there," not in bootd.log.splitlines()[-1]
+
+
+def never_expedited(tree):
+    return "during_asked" not in knob_record(tree, "rcu_expedited")
+
+
+def test_case_11_and_33_past_the_deadline(tree, bootd):
+    tree.policy(text=policy(deadline="1", after="rcu_expedited=0 rcu_normal=1"))
+    bootd.run()
+    assert tree.state()["REASON"] == "late-start"
+    assert never_expedited(tree)
+    assert tree.knob("rcu_normal") == 1
+
+
+def test_case_16_reached_before_the_start(tree, bootd):
+    tree.policy()
+    reach(tree, "ready")
+    bootd.run()
+    assert tree.state()["REASON"] == "late-start"
+    assert never_expedited(tree)
+
+
+def test_by_hand(tree, bootd, bootctl):
+    tree.policy()
+    bootd.boot()
+    bootctl("end", "--reason=the operator is in a hurry")
+    bootd.wait()
+    assert tree.state()["REASON"] == "manual"
+    assert tree.state()["REASON_TEXT"] == "the operator is in a hurry"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_told_to_stop(tree, bootd, number):
+    tree.policy()
+    bootd.boot()
+    bootd.signal(number)
+    bootd.wait()
+    assert tree.state()["REASON"] == "stopped"
+    assert tree.knob("rcu_expedited") == 0
+
+
+def test_extended(tree, bootd, bootctl):
+    tree.add_knob("rcu_boot_end_delay", 15000)
+    tree.policy(text=policy(deadline="90", during="rcu_boot_end_delay=deadline", after="rcu_boot_end_delay=0"))
+    bootd.boot()
+    bootctl("extend", "100")
+    deadline = int(tree.state()["DEADLINE_USEC"])
+    assert deadline > 100_000_000 and tree.state()["EXTENDED"] == "1"
+    assert tree.knob("rcu_boot_end_delay") == (deadline // 1000 if deadline <= 120_000_000 else 90000)
+    reach(tree, "ready")
+    bootd.wait()
+
+
+# --- knobs that are not as they should be ---
+
+def test_case_1_one_write_of_the_number_and_a_newline(tree, bootd):
+    tree.policy()
+    bootd.boot()
+    assert (tree / "sys/kernel/rcu_expedited").read_bytes() == b"1\n"
+    bootd.stop()
+    assert (tree / "sys/kernel/rcu_expedited").read_bytes() == b"0\n"
+
+
+def test_case_3_still_expedited(tree, bootd):
+    tree.add_knob("rcu_expedited", 1)
+    tree.add_knob("rcu_boot_end_delay", 15000)
+    tree.write("proc/cmdline", "quiet rcupdate.rcu_expedited=1\n")
+    tree.policy(text=policy(during="", after="rcu_boot_end_delay=0"))
+    bootd.boot()
+    reach(tree, "ready")
+    bootd.wait()
+    assert tree.state()["MODE"] == "expedited"
+    assert "still expedited" in bootd.log
+
+
+def test_early_hook_is_undone(tree, bootd):
+    """What was expedited before the daemon came is no value to restore."""
+    tree.add_knob("rcu_expedited", 1)
+    tree.policy(text=policy(after="rcu_expedited=restore"))
+    bootd.boot()
+    reach(tree, "ready")
+    bootd.wait()
+    assert tree.knob("rcu_expedited") == 0
+
+
+def test_case_4_android_name(tree, bootd):
+    path = "sys/module/rcupdate/parameters/android_rcu_boot_end_delay"
+    tree.add_knob("rcu_boot_end_delay", 15000, path=path)
+    tree.policy(text=policy(deadline="110", during="rcu_boot_end_delay=deadline", after="rcu_boot_end_delay=0"))
+    bootd.boot()
+    assert tree.knob("rcu_boot_end_delay", path=path) == 110000
+    reach(tree, "ready")
+    bootd.wait()
+    assert tree.knob("rcu_boot_end_delay", path=path) == 0
+
+
+def test_case_4_no_knob_at_all(tree, bootd):
+    tree.remove_knob("rcu_expedited")
+    tree.remove_knob("rcu_normal")
+    tree.policy()
+    bootd.boot()
+    reach(tree, "ready")
+    bootd.wait()
+    assert tree.state()["REASON"] == "milestones"
+    assert bootd.log.count("rcu_expedited") <= 1  # said once
+
+
+def in_mount_namespace(bootd, script):
+    """Starts the daemon behind mounts that only it sees; the shell becomes the daemon."""
+    if os.geteuid() != 0:
+        pytest.fail("this test mounts: run it as root")
+    command = f"{script}\nexec {BUILD}/rcu-bootd --root={bootd.tree.path} --foreground-log"
+    with open(bootd.log_path, "ab") as log:
+        bootd.process = subprocess.Popen(["unshare", "--mount", "sh", "-ec", command], stdin=subprocess.DEVNULL, stdout=log,
+                                         stderr=log, env=environment())
+
+
+def test_case_6_kernel_that_takes_only_zero(tree, bootd):
+    """/proc/PID/oom_score_adj is such a file: EINVAL for what is above 1000, and 0 is fine."""
+    tree.add_knob("rcu_boot_end_delay", 15000)
+    tree.policy(text=policy(deadline="100", during="rcu_expedited=1 rcu_boot_end_delay=deadline",
+                            after="rcu_expedited=0 rcu_boot_end_delay=0"))
+    in_mount_namespace(bootd, f"mount --bind /proc/$$/oom_score_adj {tree.path}/sys/module/rcupdate/parameters/rcu_boot_end_delay")
+    bootd.until("booting")
+    wait_for(lambda: "during_errno" in knob_record(tree, "rcu_boot_end_delay"), "the write's record")
+    assert knob_record(tree, "rcu_boot_end_delay")["during_errno"] == "22"
+    assert tree.knob("rcu_expedited") == 1
+    reach(tree, "ready")
+    bootd.wait()
+    assert knob_record(tree, "rcu_boot_end_delay")["after_errno"] == "0"
+    assert "rcu_boot_end_delay" in bootd.log
+
+
+def test_case_7_read_only(tree, bootd):
+    tree.policy()
+    in_mount_namespace(bootd, f"mount --bind {tree.path}/sys {tree.path}/sys; mount -o remount,bind,ro {tree.path}/sys")
+    bootd.until("booting")
+    reach(tree, "ready")
+    bootd.wait()
+    assert knob_record(tree, "rcu_expedited")["after_errno"] == "30"
+    message = next(line for line in bootd.log.splitlines() if "rcu_expedited" in line)
+    assert "Read-only file system" in message and "read-only" in message.split("Read-only file system")[1]
+
+
+def test_case_8_one_knob_fails_the_others_do_not(tree, bootd):
+    if os.geteuid() != 0:
+        pytest.fail("this test makes a device node: run it as root")
+    tree.add_all_knobs()
+    tree.remove_knob("rcu_normal")
+    os.mknod(tree / "sys/kernel/rcu_normal", stat.S_IFCHR | 0o666, os.makedev(1, 7))  # /dev/full
+    tree.policy(text=policy(deadline="100", during="rcu_expedited=1 rcu_normal=0 rcu_boot_end_delay=deadline",
+                            after="rcu_normal=1 rcu_expedited=0 rcu_boot_end_delay=0 user_booted=1"))
+    bootd.boot()
+    reach(tree, "ready")
+    bootd.wait()
+    assert knob_record(tree, "rcu_normal")["after_errno"] == "28"
+    assert [tree.knob(k) for k in ("rcu_expedited", "rcu_boot_end_delay", "user_booted")] == [0, 0, 1]
+
+
+# --- dying ---
+
+def test_killed_and_restarted(tree, bootd):
+    tree.policy(text=policy("one two"))
+    bootd.boot()
+    reach(tree, "one")
+    wait_for(lambda: "REACHED_1" in tree.state(), "one to be seen")
+    bootd.kill()
+    tree.add_knob("rcu_expedited", 0)  # somebody else's doing: must not be undone by the next daemon
+    bootd.start()
+    wait_for(lambda: tree.state()["STARTS"] == "2", "the second daemon")
+    (tree / "run/rcu-bootd/milestones/one").unlink()
+    reach(tree, "two")
+    bootd.wait()
+    assert tree.state()["REASON"] == "milestones"
+    assert tree.knob("rcu_expedited") == 0
+    assert knob_record(tree, "rcu_expedited")["found"] == "0"
+
+
+def test_case_12_killed_after_the_end(tree, bootd):
+    tree.policy()
+    bootd.boot()
+    bootd.stop()
+    before = tree.state()
+    tree.add_knob("rcu_expedited", 7)  # nothing is written any more: neither stage
+    bootd.run()
+    assert tree.knob("rcu_expedited") == 7
+    assert tree.state() == before
+
+
+def test_restart_keeps_the_policy(tree, bootd):
+    """The state file alone decides what a second daemon does, even if the policies have gone or changed."""
+    tree.policy()
+    bootd.boot()
+    bootd.kill()
+    tree.policy(text=policy("something-else", after="rcu_expedited=1"))
+    bootd.start()
+    wait_for(lambda: tree.state()["STARTS"] == "2", "the second daemon")
+    reach(tree, "ready")
+    bootd.wait()
+    assert tree.state()["REASON"] == "milestones" and tree.knob("rcu_expedited") == 0
+
+
+@pytest.mark.parametrize("text", ["", "PHASE=booting\n", "\0" * 100, "x" * 100000])
+def test_damaged_state_ends_boot(tree, bootd, text):
+    tree.policy()
+    tree.add_knob("rcu_expedited", 1)
+    tree.write_state(text=text)
+    bootd.run()
+    assert tree.state()["REASON"] == "state-invalid"
+    assert tree.knob("rcu_expedited") == 0
+    assert never_expedited(tree)
+
+
+UNIT = "usr/lib/systemd/system/rcu-boot-end.service"
+
+
+def died(tree, bootd, result="signal", unit="[Unit]\n"):
+    """A daemon that died in the middle of boot, and the unit's ExecStopPost= after it."""
+    tree.policy()
+    if unit is not None:
+        tree.write(UNIT, unit)
+    bootd.boot()
+    bootd.kill()
+    bootd.run("--post-stop", env={"SERVICE_RESULT": result})
+    return tree.state()
+
+
+def test_post_stop_leaves_it_to_the_restart(tree, bootd):
+    assert died(tree, bootd)["PHASE"] == "booting"
+    assert tree.knob("rcu_expedited") == 1
+
+
+@pytest.mark.parametrize("case", ["masked", "gone", "success", "by hand"])
+def test_post_stop_ends_when_nothing_follows(tree, bootd, case):
+    state = died(tree, bootd, unit={"masked": "", "gone": None}.get(case, "[Unit]\n"),
+                 result={"success": "success", "by hand": None}.get(case, "watchdog"))
+    assert state["PHASE"] == "ended" and state["REASON"] == "daemon-died"
+    assert tree.knob("rcu_expedited") == 0
+
+
+def test_post_stop_after_the_third_death(tree, bootd):
+    tree.policy()
+    tree.write(UNIT, "[Unit]\n")
+    for start in range(1, 4):
+        bootd.start()
+        wait_for(lambda n=str(start): (tree.state() or {}).get("STARTS") == n, f"daemon {start}")
+        bootd.kill()
+        bootd.run("--post-stop", env={"SERVICE_RESULT": "signal"})
+    assert tree.state()["REASON"] == "daemon-died"
+    bootd.run()  # the fourth has nothing to do
+    assert tree.knob("rcu_expedited") == 0
+
+
+def test_post_stop_without_state(tree, bootd):
+    tree.add_knob("rcu_expedited", 1)
+    bootd.run("--post-stop", env={"SERVICE_RESULT": "signal"})
+    assert tree.state()["REASON"] == "daemon-died"
+    assert tree.knob("rcu_expedited") == 0
+
+
+def test_post_stop_after_the_end(tree, bootd):
+    tree.policy()
+    bootd.boot()
+    bootd.stop()
+    before = tree.state()
+    bootd.run("--post-stop", env={"SERVICE_RESULT": "success"})
+    assert tree.state() == before
+
+
+def test_post_stop_while_a_daemon_lives(tree, bootd):
+    tree.policy()
+    bootd.boot()
+    done = subprocess.run([BUILD / "rcu-bootd", f"--root={tree.path}", "--post-stop"], env=environment(), timeout=PATIENCE,
+                          check=False)
+    assert done.returncode == 0
+    assert tree.phase() == "booting"
+
+
+def test_second_daemon_is_refused(tree, bootd):
+    tree.policy()
+    first = bootd.boot()
+    second = subprocess.run([BUILD / "rcu-bootd", f"--root={tree.path}", "--foreground-log"], env=environment(), timeout=PATIENCE,
+                            check=False, stderr=subprocess.PIPE, text=True)
+    assert second.returncode == 1
+    assert f"Another rcu-bootd (PID {first.pid})" in second.stderr
+    assert tree.phase() == "booting" and tree.state()["STARTS"] == "1"
+
+
+# --- policies ---
+
+def test_case_31_broken_policy_is_passed_over(tree, bootd):
+    tree.policy("10-broken.policy", "[Boot]\nEndWhen=x\n[During]\nrcu_expedited=on\n[After]\nrcu_expedited=0\n")
+    tree.policy("20-good.policy", policy())
+    bootd.boot()
+    assert tree.state()["POLICY"] == "20-good.policy"
+    assert "/etc/rcu-bootd/policy.d/10-broken.policy:4" in bootd.log
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_case_31_the_last_resort_is_built_in(tree, bootd, broken):
+    if broken:
+        tree.policy("10-broken.policy", "nonsense\n")
+    bootd.boot()
+    assert tree.state()["POLICY"] == "99-default.policy"
+    assert tree.state()["POLICY_FILE"] == "(built in)"
+
+
+def test_forced_policy(tree, bootd):
+    tree.policy("10-first.policy", policy())
+    tree.write("elsewhere.policy", "[Match]\nChassis=watch\n" + policy("forced"))
+    bootd.boot(f"--policy={tree.path}/elsewhere.policy")
+    assert tree.state()["END_WHEN_1"] == "forced"
+
+
+def test_forced_policy_that_is_broken(tree, bootd):
+    tree.policy("10-first.policy", policy())
+    tree.write("elsewhere.policy", "[Boot]\n")
+    bootd.boot(f"--policy={tree.path}/elsewhere.policy")
+    assert tree.state()["POLICY"] == "10-first.policy"
+    assert f"{tree.path}/elsewhere.policy" in bootd.log
+
+
+def test_class_decides(tree, bootd):
+    tree.policy("10-a.policy", "[Match]\nArchitecture=*\n" + policy("a"))
+    tree.policy("20-b.policy", "[Match]\nClass=kiosk\n" + policy("b"))
+    tree.write("etc/rcu-bootd/class", "kiosk\n")
+    bootd.boot()
+    assert tree.state()["POLICY"] == "20-b.policy"
+
+
+# --- who may what ---
+
+def send(tree, text, user=0):
+    code = textwrap.dedent("""
+        import os, socket, sys
+        fd = os.open(sys.argv[1], os.O_PATH)
+        if int(sys.argv[3]): os.setgroups([]); os.setgid(int(sys.argv[3])); os.setuid(int(sys.argv[3]))
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), f"/proc/self/fd/{fd}/notify")
+        """)
+    subprocess.run([sys.executable, "-c", code, str(tree / "run/rcu-bootd"), text, str(user)], check=True, timeout=PATIENCE)
+
+
+def test_case_24_users(tree, bootd):
+    tree.policy(text=policy("one two", more=f"AllowUsers={NOBODY}"))
+    bootd.boot()
+    send(tree, "X_RCU_MILESTONE=one", user=1234)
+    send(tree, "X_RCU_BOOT_END=1", user=NOBODY)
+    send(tree, "X_RCU_BOOT_EXTEND_MS=1000", user=NOBODY)
+    send(tree, "READY=1\nX_SYSTEMD_UNIT_ACTIVE=one", user=0)  # not PID 1
+    send(tree, "X_RCU_MILESTONE=two", user=NOBODY)
+    wait_for(lambda: "REACHED_2" in tree.state(), "two to be seen")
+    assert "REACHED_1" not in tree.state() and tree.phase() == "booting"
+    assert "uid 1234" in bootd.log.lower() or "1234" in bootd.log
+    send(tree, "X_RCU_MILESTONE=one")
+    bootd.wait()
+
+
+def test_case_21_garbage_does_no_harm(tree, bootd):
+    tree.policy()
+    bootd.boot()
+    for text in ("", "\n\n\n", "no equals sign", "=", "A=\x01", "X_RCU_BOOT_END=maybe", "X_RCU_MILESTONE=" + "x" * 300):
+        send(tree, text)
+    send(tree, "X_RCU_MILESTONE=ready")
+    bootd.wait()
+    assert tree.state()["REASON"] == "milestones"
+
+
+def test_case_23_in_order(tree, bootd):
+    tree.policy(text=policy("a b c"))
+    bootd.boot()
+    send(tree, "X_RCU_MILESTONE=b\nX_RCU_MILESTONE=a\nX_RCU_MILESTONE=b")
+    send(tree, "X_RCU_MILESTONE=c\nX_RCU_BOOT_END=1")
+    bootd.wait()
+    state = tree.state()
+    assert state["REASON"] == "milestones"  # the last milestone stood before the request
+    times = [int(state[f"REACHED_{n}"].split()[0]) for n in (2, 1, 3)]
+    assert times == sorted(times)
+
+
+AS_PID1 = textwrap.dedent("""
+    import os, socket, subprocess, sys, time
+    bootd, root = sys.argv[1:3]
+    assert os.getpid() == 1
+    host = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    host.bind(root + "/run/host")
+    host.settimeout(100)
+    daemon = subprocess.Popen([bootd, "--root=" + root, "--foreground-log"])
+    while True:
+        try:
+            if "PHASE=booting" in open(root + "/run/rcu-bootd/state").read(): break
+        except FileNotFoundError: pass
+        time.sleep(0.02)
+    fd = os.open(root + "/run/rcu-bootd", os.O_PATH)
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for text in sys.argv[3:]:
+        s.sendto(text.encode(), f"/proc/self/fd/{fd}/notify")
+        assert host.recv(4096) == text.encode()
+    sys.exit(daemon.wait())
+    """)
+
+
+def test_pid1_reports_and_its_host_loses_nothing(tree):
+    if os.geteuid() != 0:
+        pytest.fail("this test makes a PID namespace: run it as root")
+    tree.policy(text=policy("graphical.target default.target startup-finished"))
+    tree.symlink("etc/systemd/system/default.target", "/usr/lib/systemd/system/multi-user.target")
+    tree.write("proc/1/environ", f"HOME=/\0NOTIFY_SOCKET=/run/host\0TERM=linux\0")
+    subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", AS_PID1, BUILD / "rcu-bootd", tree.path,
+                    "X_SYSTEMD_UNIT_ACTIVE=graphical.target", "STATUS=of no interest", "X_SYSTEMD_UNIT_ACTIVE=multi-user.target",
+                    "READY=1\nSTATUS=Startup finished"], check=True, timeout=PATIENCE, env=environment())
+    state = tree.state()
+    assert state["REASON"] == "milestones"
+    assert [state[f"REACHED_{n}"].split()[1] for n in (1, 2, 3)] == ["pid1"] * 3
+
+
+def test_case_13_rescue_shell(tree, bootd):
+    tree.policy()
+    bootd.boot()
+    tree.write("sys/fs/cgroup/system.slice/rescue.service/cgroup.events", "populated 1\nfrozen 0\n")
+    tree.write("sys/fs/cgroup/system.slice/rescue.service/cgroup.procs", "123\n")
+    reach(tree, "ready")
+    wait_for(lambda: "REACHED_1" in tree.state(), "the milestone to be noted")
+    assert tree.phase() == "booting"
+    for name in ("cgroup.events", "cgroup.procs"):
+        (tree / "sys/fs/cgroup/system.slice/rescue.service" / name).unlink()
+    (tree / "sys/fs/cgroup/system.slice/rescue.service").rmdir()
+    bootd.wait()
+    assert tree.state()["REASON"] == "milestones"
+
+
+# --- the command line ---
+
+def test_help_and_version():
+    for option, text in (("--help", "--foreground-log"), ("--version", "rcu-bootd ")):
+        done = subprocess.run([BUILD / "rcu-bootd", option], capture_output=True, text=True, check=True, env=environment())
+        assert text in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["argument"], ["--root"]])
+def test_usage(arguments):
+    done = subprocess.run([BUILD / "rcu-bootd", *arguments], capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 2 and "--help" in done.stderr
+
+
+def test_root_that_is_not_there():
+    done = subprocess.run([BUILD / "rcu-bootd", "--root=/nonexistent"], capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 1 and "/nonexistent" in done.stderr
