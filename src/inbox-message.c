@@ -3,6 +3,7 @@
 
 #include "boot-record.h"
 #include "names.h"
+#include "utf8.h"
 
 #include <errno.h>
 
@@ -49,44 +50,7 @@ static int set_end(InboxMessage *m, const char *value) {
         return 0;
 }
 
-/* The bytes of the UTF-8 character at p, 0 if it is none (RFC 3629, section 4). Reads no further than a NUL.
- */
-static size_t utf8_length(const char *p) {
-        const unsigned char *u = (const unsigned char *) p;
-        unsigned char low = 0x80, high = 0xbf;
-        size_t n;
-
-        if (u[0] < 0x80)
-                return 1;
-        if (u[0] < 0xc2 || u[0] > 0xf4)
-                return 0;
-
-        /* The second byte is what keeps overlong forms, surrogates and numbers above U+10FFFF out. */
-        switch (u[0]) {
-        case 0xe0:
-                low = 0xa0;
-                break;
-        case 0xed:
-                high = 0x9f;
-                break;
-        case 0xf0:
-                low = 0x90;
-                break;
-        case 0xf4:
-                high = 0x8f;
-                break;
-        }
-        if (u[1] < low || u[1] > high)
-                return 0;
-
-        n = u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
-        for (size_t i = 2; i < n; i++)
-                if ((u[i] & 0xc0) != 0x80)
-                        return 0;
-        return n;
-}
-
-static bool utf8_is_valid(const char *s) {
+static bool text_is_valid(const char *s) {
         for (size_t n; *s; s += n) {
                 n = utf8_length(s);
                 if (n == 0)
@@ -94,13 +58,6 @@ static bool utf8_is_valid(const char *s) {
         }
 
         return true;
-}
-
-/* C0, DEL and C1 (U+0080 to U+009F): a terminal obeys all of them. */
-static bool is_control(const char *p, size_t length) {
-        unsigned char c = (unsigned char) p[0];
-
-        return length == 1 ? c < ' ' || c == 0x7f : length == 2 && c == 0xc2 && (unsigned char) p[1] < 0xa0;
 }
 
 static int set_reason(InboxMessage *m, const char *value) {
@@ -112,7 +69,7 @@ static int set_reason(InboxMessage *m, const char *value) {
                 size_t size;
 
                 size = length = utf8_length(value);
-                if (is_control(value, length)) {
+                if (utf8_is_control(value)) {
                         shown = "?";
                         size = 1;
                 }
@@ -191,7 +148,7 @@ static int parse_text(InboxMessage *m, char *text, const char **ret_what) {
         char *next;
         int r;
 
-        if (!utf8_is_valid(text)) {
+        if (!text_is_valid(text)) {
                 *ret_what = "invalid UTF-8";
                 return -EBADMSG;
         }
