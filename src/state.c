@@ -285,21 +285,29 @@ static int read_end_when(const char *number, const char *value, BootRecord *reco
         return r == -ENOMEM ? r : r < 0 ? -EBADMSG : 0;
 }
 
+/* "USEC SOURCE NAME". Not strv_split(): a name keeps the backslashes of systemd's escapes. */
 static int read_reached(const char *value, BootRecord *record) {
-        _cleanup_strv_free_ char **words = NULL;
+        _cleanup_free_ char *at_text = NULL, *source_text = NULL;
+        const char *source_start, *name;
         MilestoneSource source;
         uint64_t at;
-        int i, r;
+        int i;
 
-        r = strv_split(value, &words);
-        if (r < 0)
-                return r == -EINVAL ? -EBADMSG : r;
-
-        if (strv_length(words) != 3 || parse_unsigned(words[0], UINT64_MAX, &at) < 0 ||
-                        milestone_source_from_string(words[1], &source) < 0)
+        source_start = strchr(value, ' ');
+        name = source_start ? strchr(source_start + 1, ' ') : NULL;
+        if (!name)
                 return -EBADMSG;
 
-        i = milestone_condition_find(&record->end_when, words[2]);
+        at_text = strndup(value, (size_t) (source_start - value));
+        source_text = strndup(source_start + 1, (size_t) (name - source_start - 1));
+        if (!at_text || !source_text)
+                return -ENOMEM;
+
+        if (parse_unsigned(at_text, UINT64_MAX, &at) < 0 ||
+                        milestone_source_from_string(source_text, &source) < 0)
+                return -EBADMSG;
+
+        i = milestone_condition_find(&record->end_when, name + 1);
         if (i < 0 || record->reached & (UINT32_C(1) << i))
                 return -EBADMSG;
 

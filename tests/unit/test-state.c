@@ -22,16 +22,21 @@ static BootRecord full_record(void) {
                 .policy_name = strdup("50-laptop.policy"),
                 .policy_path = strdup("/usr/lib/rcu-bootd/policy.d/50-laptop.policy"),
                 .policy_why = strdup("Chassis=laptop"),
-                .reached = 1U << 1,
+                .reached = 1U << 1 | 1U << 3,
         };
         char *bad = NULL;
 
         ck_assert_int_ge(strv_extend(&r.allow_users, "app"), 0);
         ck_assert_int_ge(strv_extend(&r.allow_users, "1000"), 0);
         ck_assert_int_ge(milestone_condition_add(&r.end_when, "graphical.target home-screen", &bad), 0);
-        ck_assert_int_ge(milestone_condition_add(&r.end_when, "device:drm/card* graphical.target", &bad), 0);
+        ck_assert_int_ge(milestone_condition_add(&r.end_when,
+                                         "device:drm/card* graphical.target dev-disk-by\\x2duuid-1.device",
+                                         &bad),
+                        0);
         r.reached_at[1] = 9876543;
         r.reached_by[1] = MILESTONE_SOURCE_INBOX;
+        r.reached_at[3] = 8765432;
+        r.reached_by[3] = MILESTONE_SOURCE_BUS;
 
         r.knobs[KNOB_EXPEDITED] = (KnobRecord){
                 .present = true,
@@ -83,8 +88,9 @@ START_TEST(format_exact) {
                         "POLICY_WHY=Chassis=laptop\n"
                         "ALLOW_USERS=app 1000\n"
                         "END_WHEN_1=graphical.target home-screen\n"
-                        "END_WHEN_2=graphical.target device:drm/card*\n"
+                        "END_WHEN_2=graphical.target device:drm/card* dev-disk-by\\x2duuid-1.device\n"
                         "REACHED_2=9876543 inbox home-screen\n"
+                        "REACHED_4=8765432 bus dev-disk-by\\x2duuid-1.device\n"
                         "KNOB_rcu_expedited=present:1 found:-1 default:0 during:1 during_asked:1 "
                         "during_errno:0 "
                         "during_read:1 after:restore after_asked:0 after_errno:30\n"
@@ -106,7 +112,7 @@ START_TEST(round_trip) {
         ck_assert_str_eq(text, again);
 
         ck_assert_int_eq(copy.knobs[KNOB_EXPEDITED].result[KNOB_STAGE_AFTER].error, -EROFS);
-        ck_assert_uint_eq(copy.reached, 1U << 1);
+        ck_assert_uint_eq(copy.reached, 1U << 1 | 1U << 3);
         ck_assert_uint_eq(copy.reached_at[1], 9876543);
         ck_assert(copy.extended);
         boot_record_done(&copy);
@@ -178,7 +184,9 @@ static const struct {
         { "a deadline beyond the limit", "DEADLINE_USEC=120000000", "DEADLINE_USEC=3600000001", -EBADMSG },
         { "a truth of 2", "EXTENDED=1", "EXTENDED=2", -EBADMSG },
         { "alternatives out of order", "END_WHEN_2=", "END_WHEN_3=", -EBADMSG },
-        { "an empty alternative", "END_WHEN_2=graphical.target device:drm/card*", "END_WHEN_2=", -EBADMSG },
+        { "an empty alternative",
+                        "END_WHEN_2=graphical.target device:drm/card* dev-disk-by\\x2duuid-1.device",
+                        "END_WHEN_2=", -EBADMSG },
         { "an unknown milestone reached", "inbox home-screen", "inbox away-screen", -EBADMSG },
         { "an unknown source", "inbox home-screen", "rumour home-screen", -EBADMSG },
         { "a value out of a knob's range", "during:1 ", "during:2 ", -EBADMSG },
