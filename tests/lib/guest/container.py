@@ -15,6 +15,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from . import images
@@ -119,12 +120,13 @@ class Container(Guest):
     dbus        False removes D-Bus
     unit        boot into this unit instead of default.target
     environment dict of variables for PID 1
+    uptime      seconds since the kernel started (CLOCK_BOOTTIME, CLOCK_MONOTONIC), when PID 1 starts
     args        more arguments for systemd-nspawn
     """
 
     def __init__(
         self, *, logs=None, suite="bookworm", layers=(), knobs=None, sysfs=None, cmdline="quiet", readonly=False,
-        binds=(), unconditional=True, dbus=True, unit=None, environment=None, args=(),
+        binds=(), unconditional=True, dbus=True, unit=None, environment=None, args=(), uptime=2,
     ):  # fmt: skip
         self._own_logs = logs is None
         super().__init__(logs or tempfile.mkdtemp(prefix="rcu-bootd-container."))
@@ -138,13 +140,14 @@ class Container(Guest):
         self._watch = None
         self._notify = _NotifySocket()
         self._leader_pid = None
+        self._clock_offset = 0
         self._cgroup = cgroup_mount() / f"{CGROUP_PREFIX}.{os.getpid()}.{secrets.token_hex(4)}"
         try:
             self._prepare_shared(cmdline)
             self._prepare_sys({**STOCK_KNOBS, **(knobs or {})}, sysfs or {}, readonly)
             self._prepare_overrides(unconditional, dbus)
             self._watch = KnobWatch({self.knob_path(name).parent for name in KNOBS if self.knob_path(name).exists()})
-            self._start(suite, layers, binds, unit, environment or {}, args)
+            self._start(suite, layers, binds, unit, environment or {}, args, uptime)
         except BaseException:
             self.kill()
             raise
@@ -211,7 +214,7 @@ class Container(Guest):
 
     # Running ------------------------------------------------------------------------------------------------------
 
-    def _start(self, suite, layers, binds, unit, environment, args):
+    def _start(self, suite, layers, binds, unit, environment, args, uptime):
         # overlayfs wants the uppermost layer first.
         stack = [self._overrides, *reversed([layer if isinstance(layer, Tree) else Tree(layer) for layer in layers])]
         lower = [str(tree.check().path) for tree in stack] + [str(images.rootfs(suite))]
@@ -220,7 +223,7 @@ class Container(Guest):
             raise ValueError(f"overlayfs cannot take {bad[0]}: its path has one of : , \\")
         command = [
             "unshare", "--mount", "--propagation", "private",
-            str(LAUNCH), self._cgroup.name, ":".join(lower),
+            str(LAUNCH), self._cgroup.name, ":".join(lower), str(uptime),
             "--register=no", "--keep-unit", "--quiet", "--private-network", "--notify-ready=yes",
             "--kill-signal=SIGRTMIN+3", "--machine=guest", "--directory=/run/root",
             f"--bind={self.shared}:/rcu-test",
@@ -239,15 +242,16 @@ class Container(Guest):
         return self._process is not None and self._process.poll() is None
 
     def _payload(self):
-        """PID of nspawn's child: nspawn itself is the child of the launcher, which is ours."""
+        """PID of nspawn's child: below the launcher, which is ours, there is unshare (tests/lib/just-booted), then nspawn."""
         children = {}
         for path in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):
                 parent = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
                 children.setdefault(int(parent), []).append(int(path.parent.name))
-        for nspawn in children.get(self._process.pid, []):
-            for pid in children.get(nspawn, []):
-                return pid
+        for unshare in children.get(self._process.pid, []):
+            for nspawn in children.get(unshare, []):
+                for pid in children.get(nspawn, []):
+                    return pid
         return None
 
     @property
@@ -264,14 +268,20 @@ class Container(Guest):
             return None
 
         self._leader_pid = self.wait_for(find, "systemd to start in the container")
+        self._clock_offset = self._read_clock_offset()
         return self._leader_pid
+
+    def _read_clock_offset(self):
+        """Seconds that the container's CLOCK_BOOTTIME is ahead of the host's (time_namespaces(7))."""
+        lines = Path(f"/proc/{self._leader_pid}/timens_offsets").read_text(encoding="ascii").splitlines()
+        return int(next(line.split()[1] for line in lines if line.split()[0] == "boottime"))
 
     def _run(self, script, timeout):
         # In the launcher's cgroup commands die with the container, and are not part of any of its units.
         command = [
             "sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self._cgroup / "launcher/cgroup.procs"), "nsenter",
             f"--target={self.leader}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup",
-            "--root", "env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "--time", "--root", "env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME=/root", "SYSTEMD_PAGER=", "sh", "-c", f"cd /; {script}",
         ]  # fmt: skip
         done = subprocess.run(
@@ -289,9 +299,12 @@ class Container(Guest):
         return self.knob_path(name).read_text(encoding="ascii").strip()
 
     def knob_writes(self, knob=None):
-        """Changes of knobs since the boot began, oldest first; see KnobWatch for its limits. `usec` is CLOCK_BOOTTIME,
-        the clock of the container too."""
-        return [write for write in self._watch.writes if knob in (None, write.knob)]
+        """Changes of knobs since the boot began, oldest first; see KnobWatch for its limits. `usec` is the container's
+        CLOCK_BOOTTIME."""
+        shift = self._clock_offset * 1_000_000
+        return [
+            replace(write, usec=write.usec + shift) for write in self._watch.writes if knob in (None, write.knob)
+        ]
 
     def set_knob(self, name, text):
         """Writes the knob as something else in the guest would."""
