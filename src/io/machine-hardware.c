@@ -51,8 +51,10 @@ static bool is_placeholder(const char *text) {
         for (size_t i = 0; i < ELEMENTSOF(placeholders); i++)
                 if (strcasecmp(text, placeholders[i]) == 0)
                         return true;
-        /* "", "0", "00000000", "........", "- - -", "123456789" */
-        return text[strspn(text, " .-_*0")] == '\0' || (strlen(text) > 3 && startswith("1234567890", text));
+        /* "", "0", "00000000", "........", "- - -" */
+        if (text[strspn(text, " .-_*0")] == '\0')
+                return true;
+        return strlen(text) > 3 && (startswith("1234567890", text) || startswith("0123456789", text));
 }
 
 int machine_read_dmi(int root_fd, const char *name, char **ret) {
