@@ -8,6 +8,7 @@ complete, under a lock of its own: whoever comes second waits, and nobody ever s
 import contextlib
 import fcntl
 import hashlib
+import inspect
 import json
 import os
 import shutil
@@ -44,12 +45,14 @@ def locked(path):
         yield
 
 
-def artifact(name, inputs, what, build):
+def artifact(name, inputs, what, build, helpers=()):
     """Returns the directory of artifact @name made from @inputs, calling build(DIRECTORY) when the cache lacks it.
 
-    @what says in a few words what is built and how long that takes, for the person who waits.
+    The source text of @build and of the functions in @helpers belongs to the inputs. @what says in a few words what is
+    built and how long that takes, for the person who waits.
     """
-    final = cache_dir() / f"{name}-{key_of(inputs)}"
+    recipe = [inspect.getsource(function) for function in (build, *helpers)]
+    final = cache_dir() / f"{name}-{key_of([inputs, recipe])}"
     if final.is_dir():
         return final
     with locked(cache_dir() / f"{name}.lock"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from .cache import artifact, prune, run_logged
 from .cpio import CpioWriter
 from .prereq import need, need_root
+from .tree import MERGED
 
 SUITES = ("bookworm", "trixie")
 
@@ -21,12 +22,13 @@ GUEST_PACKAGES = (
     "busybox",
 )  # fmt: skip
 
-# Big and of no use to a test: nothing here takes part in booting.
+# Big and of no use to a test: nothing here takes part in booting. Patterns as for Path.glob().
 STRIP = (
     "usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/lintian",
     "usr/share/i18n", "usr/share/zoneinfo", "usr/share/perl", "usr/share/perl5", "usr/share/bug",
     "usr/share/common-licenses", "usr/lib/x86_64-linux-gnu/gconv", "usr/lib/x86_64-linux-gnu/perl-base",
     "usr/lib/locale", "var/lib/apt/lists", "var/cache/apt", "var/cache/debconf", "var/lib/dpkg/info",
+    "usr/lib/x86_64-linux-gnu/perl", "usr/lib/x86_64-linux-gnu/libperl.so*", "usr/bin/perl*",
     "usr/lib/udev/hwdb.d", "usr/lib/udev/hwdb.bin",
 )  # fmt: skip
 
@@ -71,14 +73,12 @@ def _mmdebstrap(variant, packages, suite, target, log):
 
 
 def _strip(root):
-    for name in STRIP:
-        path = root / name
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    for path in (root / "usr/bin").glob("perl*"):
-        path.unlink()
+    for pattern in STRIP:
+        for path in root.glob(pattern):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
 
 def _add_users(root):
@@ -102,8 +102,9 @@ def rootfs(suite):
         (root / "etc/hostname").write_text("guest\n", encoding="ascii")
         (root / "etc/fstab").write_text("", encoding="ascii")
 
-    inputs = [suite, GUEST_PACKAGES, STRIP, USERS, MACHINE_ID, 1]
-    return artifact(f"rootfs-{suite}", inputs, f"Debian {suite}'s root tree, about 40 s", build) / "root"
+    inputs = [suite, GUEST_PACKAGES, STRIP, USERS, MACHINE_ID]
+    helpers = (_mmdebstrap, _strip, _add_users)
+    return artifact(f"rootfs-{suite}", inputs, f"Debian {suite}'s root tree, about 40 s", build, helpers) / "root"
 
 
 def initrd(suite):
@@ -116,14 +117,18 @@ def initrd(suite):
             writer.add_tree(root)
             writer.close()
 
-    inputs = [root.parent.name, 2]
-    return artifact(f"initrd-{suite}", inputs, f"{suite}'s initramfs, about 3 s", build) / "initrd.cpio"
+    inputs = [root.parent.name]
+    return artifact(f"initrd-{suite}", inputs, f"{suite}'s initramfs, about 3 s", build, [CpioWriter]) / "initrd.cpio"
 
 
 def _pick_modules(unpacked, release, target):
     """Moves MODULES and what they depend on from the unpacked kernel to @target, and indexes them."""
     log = target.parent / "build.log"
-    # The kernel package depends on kmod, so the tree has a depmod of its own: the host need not have one.
+    # The kernel package depends on kmod, so the tree has a depmod of its own: the host need not have one. Debian 13's
+    # packages have everything below /usr and rely on symlinks of a package that is not extracted.
+    for name in MERGED:
+        if not (unpacked / name).exists() and (unpacked / "usr" / name).is_dir():
+            (unpacked / name).symlink_to(f"usr/{name}")
     depmod = ["chroot", unpacked, "/sbin/depmod"]
     run_logged([*depmod, release], log, "depmod")
     top = unpacked / "lib/modules" / release
@@ -179,8 +184,9 @@ def kernel(version):
         shutil.rmtree(unpacked)
         shutil.rmtree(directory / "modules")
 
-    inputs = [KERNELS[version], MODULES, 3]
-    return artifact(f"kernel-{version}", inputs, f"Debian's kernel {version}, about 10 s", build)
+    inputs = [KERNELS[version], MODULES]
+    helpers = (_mmdebstrap, _pick_modules, CpioWriter)
+    return artifact(f"kernel-{version}", inputs, f"Debian's kernel {version}, about 10 s", build, helpers)
 
 
 def buildroot(suite="trixie"):
@@ -193,8 +199,9 @@ def buildroot(suite="trixie"):
             shutil.rmtree(root / name, ignore_errors=True)
         _add_users(root)
 
-    inputs = [suite, BUILD_PACKAGES, USERS, 1]
-    return artifact(f"buildroot-{suite}", inputs, f"a Debian {suite} build root, about 90 s", build) / "root"
+    inputs = [suite, BUILD_PACKAGES, USERS]
+    helpers = (_mmdebstrap, _add_users)
+    return artifact(f"buildroot-{suite}", inputs, f"a Debian {suite} build root, about 90 s", build, helpers) / "root"
 
 
 ALL = {
