@@ -27,7 +27,7 @@ bool machine_has_systemd(int root_fd);
  * and without a system bus. */
 bool machine_in_rescue(int root_fd);
 
-/* Whether the user may announce milestones: names are looked up in the root's etc/passwd at each call, as
- * the account may be made during boot; no NSS, which could block on a network that boot is still to bring
- * up. */
+/* Whether the user is one of users: a name, or a number, which is always a uid. For who may announce
+ * milestones: names are looked up in the root's etc/passwd at each call, as the account may be made during
+ * boot; no NSS, which could block on a network that boot is still to bring up. */
 bool machine_user_in(int root_fd, char *const *users, uid_t uid);

@@ -153,6 +153,24 @@ START_TEST(read_refuses_what_is_no_file) {
 }
 END_TEST
 
+START_TEST(read_head) {
+        char head[6];
+
+        memset(head, 'x', sizeof(head));
+        test_tree_write(tree.dir, "long", "0123456789");
+        test_tree_write(tree.dir, "short", "01");
+        test_tree_write(tree.dir, "empty", "");
+        ck_assert_int_eq(fs_read_head(tree.fd, "long", head, sizeof(head)), 5);
+        ck_assert_str_eq(head, "01234");
+        ck_assert_int_eq(fs_read_head(tree.fd, "short", head, sizeof(head)), 2);
+        ck_assert_str_eq(head, "01");
+        ck_assert_int_eq(fs_read_head(tree.fd, "empty", head, sizeof(head)), 0);
+        ck_assert_str_eq(head, "");
+        ck_assert_int_eq(fs_read_head(tree.fd, "nothing", head, sizeof(head)), -ENOENT);
+        ck_assert_int_eq(fs_read_head(tree.fd, "/", head, sizeof(head)), -EISDIR);
+}
+END_TEST
+
 static void check_line(const char *text, const char *expected) {
         _cleanup_free_ char *line = NULL;
 
@@ -434,6 +452,7 @@ int main(void) {
         tcase_add_test(tc, read_keeps_nul);
         tcase_add_test(tc, read_kernel_files);
         tcase_add_test(tc, read_refuses_what_is_no_file);
+        tcase_add_test(tc, read_head);
         tcase_add_test(tc, read_line);
         tcase_add_test(tc, symlinks_stay_below_the_root);
         tcase_add_test(tc, typed_paths);

@@ -226,12 +226,19 @@ START_TEST(ignored) {
 }
 END_TEST
 
-static void write_many(unsigned from, unsigned to, const char *format) {
-        for (unsigned i = from; i < to; i++) {
-                char path[200];
+static void write_many(unsigned from, unsigned to, const char *suffix) {
+        _cleanup_close_ int dir = -1;
 
-                (void) snprintf(path, sizeof(path), "%s%05u%s", ETC, i, format);
-                test_tree_write(tree.dir, path, "");
+        test_tree_write(tree.dir, ETC "first", ""); /* makes the directory */
+        dir = openat(tree.fd, PATH_POLICY_DIR_ETC, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        ck_assert_int_ge(dir, 0);
+        for (unsigned i = from; i < to; i++) {
+                _cleanup_close_ int fd = -1;
+                char name[64];
+
+                (void) snprintf(name, sizeof(name), "%05u%s", i, suffix);
+                fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+                ck_assert_int_ge(fd, 0);
         }
 }
 
@@ -350,6 +357,7 @@ int main(void) {
         Suite *suite = suite_create("policy-files");
         TCase *tc = tcase_create("policy-files");
 
+        tcase_set_timeout(tc, 300); /* ten thousand files on a busy disk */
         tcase_add_checked_fixture(tc, setup, teardown);
         add_tests(tc);
         suite_add_tcase(suite, tc);
