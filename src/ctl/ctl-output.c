@@ -72,29 +72,32 @@ int ctl_oom(void) {
         return CTL_FAILED;
 }
 
-/* Levenshtein's distance; words longer than the row are no typing mistake of anything. */
-static size_t distance(const char *a, const char *b) {
-        size_t row[32], n = strlen(b), m = strlen(a);
+/* Longer words are no typing mistake of anything of ours. */
+#define WORD_MAX 32U
 
-        if (n >= ELEMENTSOF(row) || m >= ELEMENTSOF(row))
+/* Letters to add, drop or change, or neighbours to swap, a row of the table at a time. */
+static size_t distance(const char *a, const char *b) {
+        size_t rows[3][WORD_MAX], n = strlen(b), m = strlen(a);
+
+        if (n >= WORD_MAX || m >= WORD_MAX)
                 return SIZE_MAX;
 
-        for (size_t j = 0; j <= n; j++)
-                row[j] = j;
-
-        for (size_t i = 1; i <= m; i++) {
-                size_t diagonal = row[0];
+        for (size_t i = 0; i <= m; i++) {
+                size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
 
                 row[0] = i;
                 for (size_t j = 1; j <= n; j++) {
-                        size_t above = row[j], changed = diagonal + (a[i - 1] != b[j - 1]);
-
-                        row[j] = MIN(changed, MIN(above, row[j - 1]) + 1);
-                        diagonal = above;
+                        if (i == 0) {
+                                row[j] = j;
+                                continue;
+                        }
+                        row[j] = MIN(MIN(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+                        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                                row[j] = MIN(row[j], two_above[j - 2] + 1);
                 }
         }
 
-        return row[n];
+        return rows[m % 3][n];
 }
 
 const char *ctl_nearest(const char *word, const char *const *candidates, size_t n) {

@@ -217,9 +217,25 @@ static void print_notes(const Status *s) {
         }
 }
 
-int status_print_text(const Status *s) {
+/* The state file is the daemon's, but its reason text, for one, was somebody's own words. */
+static void make_harmless(Status *s) {
+        BootRecord *r = &s->record;
+
+        text_harmless(r->reason_text);
+        if (r->policy_name)
+                text_harmless(r->policy_name);
+        if (r->policy_path)
+                text_harmless(r->policy_path);
+        if (r->policy_why)
+                text_harmless(r->policy_why);
+        for (size_t i = 0; i < s->n_notes; i++)
+                text_harmless(s->notes[i].text);
+}
+
+int status_print_text(Status *s) {
         int r;
 
+        make_harmless(s);
         print_headline(s);
         if (s->state_error >= 0)
                 print_record(&s->record);

@@ -44,5 +44,7 @@ void status_done(Status *s);
 /* Whether the policy says that RCU may be expedited after boot. */
 bool status_may_stay_expedited(const BootRecord *r);
 
-int status_print_text(const Status *s);  /* -ENOMEM */
+/* Control characters in the record's texts become '?', for good. -ENOMEM. */
+int status_print_text(Status *s);
+
 json_t *status_to_json(const Status *s); /* NULL if memory is out */
