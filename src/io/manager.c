@@ -226,7 +226,7 @@ static int wait_for_end(Manager *m, bool damaged) {
         r = sd_event_loop(m->event);
         if (m->inbox)
                 inbox_drain(m->inbox);
-        (void) sd_notify(false, "STOPPING=1");
+        /* No STOPPING=1: systemd would take it for the unit's stop, and not let the unit remain active. */
         return MIN(r, 0);
 }
 
