@@ -41,7 +41,7 @@ KNOBS = {
 # How long nspawn gets to notice that its container is gone, in seconds.
 GRACE = 5
 
-STOCK_KNOBS = {"rcu_expedited": "0", "rcu_normal": "0", "rcu_normal_wake_from_gp": "N"}
+STOCK_KNOBS = {"rcu_expedited": "0", "rcu_normal": "0", "rcu_normal_wake_from_gp": "0"}
 
 # The shipped unit has ConditionVirtualization=!container, because a container cannot write its host's knobs. Here
 # it can, so an empty assignment resets the unit's conditions.

@@ -17,6 +17,9 @@ from .prereq import SEARCH_PATH, need
 from .tree import Tree
 from .vm import VM
 
+# Its assertions are to say what they compared, as those in tests do.
+pytest.register_assert_rewrite("guest.scenario")
+
 
 def find_builddir():
     """The build directory under test: $RCU_BOOTD_BUILDDIR, else build/ or the current directory; None if none is."""
@@ -80,11 +83,9 @@ class _Installed:
     def tree(self, *units):
         """The installed Tree with @units enabled by `systemctl --root enable`. Do not write into it."""
         if units not in self._trees:
+            base = self.tree() if units else None
             target = self._directory / f"installed-{len(self._trees)}"
-            if units:
-                self._trees[units] = Tree(target).copy(self.tree()).enable(*units)
-            else:
-                self._trees[units] = install(builddir(), target)
+            self._trees[units] = Tree(target).copy(base).enable(*units) if base else install(builddir(), target)
         return self._trees[units]
 
 
