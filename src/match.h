@@ -7,30 +7,24 @@
 /* A policy's [Match] section against plain facts about the machine. Conventions of systemd.link(5): keys are
  * ANDed, a list's items ORed, globs allowed, a leading "!" negates the list. */
 
+/* The fields, and what is known for each: the values that a pattern may match any of. */
 typedef enum MatchField {
-        MATCH_CLASS,
-        MATCH_CHASSIS,
-        MATCH_VIRTUALIZATION,
-        MATCH_PREEMPTION,
-        MATCH_VENDOR,
-        MATCH_PRODUCT,
-        MATCH_DEVICETREE,
-        MATCH_OS,
-        MATCH_ARCHITECTURE,
-        MATCH_KERNEL_COMMAND_LINE,
-        MATCH_CPUS,
-        MATCH_DEVICE,
+        MATCH_CLASS,          /* what the administrator set */
+        MATCH_CHASSIS,        /* one of hostnamectl(1)'s words */
+        MATCH_VIRTUALIZATION, /* "no"; or "yes", "vm" or "container", and systemd-detect-virt(1)'s word */
+        MATCH_PREEMPTION,     /* "rt", "dynamic", "full", "voluntary", "none", "lazy" */
+        MATCH_VENDOR,         /* of the system, from DMI */
+        MATCH_PRODUCT,        /* likewise */
+        MATCH_DEVICETREE,     /* the root node's compatible strings */
+        MATCH_OS,             /* ID, each of ID_LIKE, VARIANT_ID of os-release(5) */
+        MATCH_ARCHITECTURE,   /* as systemd.unit(5) spells it in ConditionArchitecture= */
+        MATCH_KERNEL_COMMAND_LINE, /* each word; and for KEY=VALUE the bare KEY too */
+        MATCH_CPUS,                /* one decimal number: CPUs present */
+        MATCH_DEVICE,              /* "SUBSYSTEM" and "SUBSYSTEM:PROPERTY=VALUE" */
         _MATCH_FIELD_MAX,
 } MatchField;
 
-/* What is known of the machine: for each field the list of values that a pattern may match any of; NULL
- * where nothing is known (then no pattern matches, not even "*", and a negated list does). CLASS what the
- * administrator set CHASSIS              one of hostnamectl(1)'s words VIRTUALIZATION       "no"; or "yes",
- * "vm" or "container", and systemd-detect-virt(1)'s word PREEMPTION           "rt", "dynamic", "full",
- * "voluntary", "none" or "lazy" DEVICETREE           the root node's compatible strings OS ID, each of
- * ID_LIKE, VARIANT_ID of os-release(5) KERNEL_COMMAND_LINE  each word; and for KEY=VALUE the bare KEY too
- *   CPUS                 one decimal number: CPUs present
- *   DEVICE               "SUBSYSTEM" and "SUBSYSTEM:PROPERTY=VALUE" */
+/* NULL where nothing is known: then no pattern matches, not even "*", and a negated list does. */
 typedef struct MachineFacts {
         char **values[_MATCH_FIELD_MAX];
 } MachineFacts;

@@ -42,6 +42,12 @@ static int use_forced(const char *path, Audit *audit, BootRecord *ret) {
         r = policy_files_load_one(AT_FDCWD, path, &file);
         if (r < 0)
                 return r;
+        if (file.masked) {
+                audit_log(audit, LOG_ERR,
+                                "%s is empty or a link to /dev/null, so no policy: choosing one as usual.",
+                                path);
+                return -EBADMSG;
+        }
         if (!file.policy) {
                 audit_policy_rejected(audit, path, file.errors);
                 return -EBADMSG;

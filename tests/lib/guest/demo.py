@@ -75,9 +75,9 @@ def print_phases(report):
         print(f"  {seconds(write.usec)}  {write.knob} = {write.value.strip()}  by {write.comm} (PID {write.pid})")
 
 
-def boot(installed):
+def boot(installed, logs):
     say(f"Booting Debian 12 (its kernel {KERNEL}, its systemd) in a virtual machine, rcu-boot-end enabled")
-    with VM(kernel=KERNEL, suite=SUITE, layers=[installed]) as guest:
+    with VM(logs=logs, kernel=KERNEL, suite=SUITE, layers=[installed]) as guest:
         with Ticker("booting"):
             guest.wait_event("shell")
             say("User space is up enough to take commands")
@@ -87,7 +87,7 @@ def boot(installed):
             guest.ctl("wait")
         say("RCU's boot has ended; gathering what there is to see")
         with Ticker("gathering"):
-            return guest.finish(), guest.logs
+            return guest.finish()
 
 
 def demo():
@@ -96,10 +96,10 @@ def demo():
     with tempfile.TemporaryDirectory(prefix="rcu-bootd-demo.") as directory:
         installed = Tree(f"{directory}/enabled").copy(install(find_builddir(), f"{directory}/installed"))
         installed.enable("rcu-boot-end")
-        report, _ = boot(installed)
-    show("rcu-bootctl log", report.text("log"))
-    show("rcu-bootctl status", report.text("status"))
-    print_phases(report)
+        report = boot(installed, f"{directory}/logs")
+        show("rcu-bootctl log", report.text("log"))
+        show("rcu-bootctl status", report.text("status"))
+        print_phases(report)
     say("Done. The virtual machine is gone.")
 
 
