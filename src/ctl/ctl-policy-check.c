@@ -138,12 +138,8 @@ static int check_installed(Check *c) {
 }
 
 static int finish(Check *c, int r) {
-        if (r == -ENOMEM)
-                return ctl_oom();
-        if (r < 0) {
-                ctl_error("Cannot check: %s", strerror(-r));
-                return CTL_FAILED;
-        }
+        if (r < 0)
+                return policy_say_load_error(c->ctl, r);
 
         if (c->ctl->json) {
                 json_t *files = TAKE_PTR(c->files);

@@ -3,6 +3,8 @@
 
 #include "names.h"
 
+#include <errno.h>
+
 /* `rcu-bootctl policy explain`: 0, also where some are faulty or none is chosen.
  *
  * The schema with --json; keys are only ever added:
@@ -41,19 +43,42 @@ static const char *set_class(const PolicyView *v) {
         return values ? *values : NULL;
 }
 
+/* The machine's own values; a machine can have thousands of devices. */
+#define ACTUAL_MAX 8U
+
+static int join_actual(char **values, char **ret) {
+        size_t n = strv_length(values);
+        char *first[ACTUAL_MAX + 1] = {};
+        _cleanup_free_ char *text = NULL;
+        int r;
+
+        for (size_t i = 0; i < MIN(n, ACTUAL_MAX); i++)
+                first[i] = values[i];
+        r = strv_join(first, " ", &text);
+        if (r < 0)
+                return r;
+        text_harmless(text);
+
+        if (n <= ACTUAL_MAX) {
+                *ret = TAKE_PTR(text);
+                return 0;
+        }
+
+        return asprintf(ret, "%s and %zu more", text, n - ACTUAL_MAX) < 0 ? -ENOMEM : 0;
+}
+
 static int print_mismatch(const PolicyView *v, const PolicyFile *file, const MatchVerdict *match) {
         const MatchRule *rule = &file->policy->match.rules[match->field];
         const char *key = match_field_to_string(match->field);
         _cleanup_free_ char *expected = NULL, *actual = NULL;
         int r;
 
-        r = strv_join(v->facts.values[match->field], " ", &actual);
+        r = join_actual(v->facts.values[match->field], &actual);
         if (r >= 0 && rule->set)
                 r = policy_rule_to_string(rule, &expected);
         if (r < 0)
                 return r;
 
-        text_harmless(actual);
         if (!rule->set)
                 printf("    has no %s=, and this machine is of class \"%s\"\n", key, actual);
         else if (match->field == MATCH_CLASS && *actual == '\0')

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "names.h"
 #include "state-file.h"
 
 static const struct {
@@ -82,6 +83,20 @@ static int load(const Ctl *ctl, PolicyView *v) {
         return v->chosen ? 0 : policy_files_builtin(&v->builtin);
 }
 
+int policy_say_load_error(const Ctl *ctl, int error) {
+        if (error == -ENOMEM)
+                return ctl_oom();
+
+        if (error == -E2BIG)
+                ctl_error("There are more than %u policies below %s: somebody else's files. rcu-bootd uses "
+                          "none of "
+                          "them, but the policy that is built in.",
+                                POLICY_FILES_MAX, ctl->root);
+        else
+                ctl_error("Cannot read the policies below %s: %s", ctl->root, strerror(-error));
+        return CTL_FAILED;
+}
+
 int policy_view_load(const Ctl *ctl, PolicyView *ret) {
         PolicyView v = {};
         int r;
@@ -89,12 +104,7 @@ int policy_view_load(const Ctl *ctl, PolicyView *ret) {
         r = load(ctl, &v);
         if (r < 0) {
                 policy_view_done(&v);
-                if (r == -ENOMEM)
-                        return ctl_oom();
-                ctl_error("Cannot read the policies below %s: %s%s", ctl->root, strerror(-r),
-                                r == -E2BIG ? ": more than 1024 files, so this is somebody else's directory"
-                                            : "");
-                return CTL_FAILED;
+                return policy_say_load_error(ctl, r);
         }
 
         read_in_force(ctl, &v);
@@ -138,11 +148,12 @@ const char *policy_verdict_to_words(PolicyVerdict v) {
 static bool is_named(const PolicyFile *file, const char *name) {
         const char *rest = startswith(file->name, name);
 
-        return rest && (*rest == '\0' || streq(rest, ".policy"));
+        return rest && (*rest == '\0' || streq(rest, POLICY_SUFFIX));
 }
 
 const PolicyFile *policy_view_find(const PolicyView *v, const char *name) {
         const char *names[POLICY_FILES_MAX] = {}, *nearest;
+        _cleanup_free_ char *whole = NULL;
         size_t n = 0;
 
         for (size_t i = 0; i < v->files.n; i++) {
@@ -152,7 +163,9 @@ const PolicyFile *policy_view_find(const PolicyView *v, const char *name) {
                         names[n++] = v->files.items[i].name;
         }
 
-        nearest = ctl_nearest(name, names, n);
+        if (asprintf(&whole, "%s%s", name, endswith(name, POLICY_SUFFIX) ? "" : POLICY_SUFFIX) < 0)
+                whole = NULL;
+        nearest = whole ? ctl_nearest(whole, names, n) : NULL;
         if (nearest)
                 ctl_error("There is no policy \"%s\". Did you mean \"%s\"?", name, nearest);
         else

@@ -29,6 +29,10 @@ typedef enum PolicyVerdict {
 
 /* CTL_DONE, or CTL_FAILED with the error said. */
 int policy_view_load(const Ctl *ctl, PolicyView *ret);
+
+/* For an error of policy_files_load() and its like: says it. Returns CTL_FAILED. */
+int policy_say_load_error(const Ctl *ctl, int error);
+
 void policy_view_done(PolicyView *v);
 
 /* *ret_match: for POLICY_NO_MATCH, which key did not hold. */
