@@ -88,6 +88,7 @@ int ctl_verb_milestone(const Ctl *ctl, int argc, char **argv) {
         }
 
         for (int i = 1; i < argc; i++)
-                code = MAX(code, report_one(&record, argv[i]));
+                if (report_one(&record, argv[i]) != CTL_DONE)
+                        code = CTL_FAILED;
         return code;
 }
