@@ -335,6 +335,7 @@ class Container(Guest):
     def reboot(self):
         """Reboots; /var survives, /run does not."""
         before = self.leader
+        self._notify.receive()
         self._notify.messages.clear()
         self.run("systemctl reboot", check=False)
         self.wait_for(lambda: not Path(f"/proc/{before}").exists(), "the container to go down")
@@ -376,7 +377,6 @@ class Container(Guest):
         self._notify.close()
         if self._watch is not None:
             self._watch.close()
-            self._watch = None
         shutil.rmtree(self._workdir, ignore_errors=True)
         if self._own_logs:
             shutil.rmtree(self.logs, ignore_errors=True)
