@@ -38,8 +38,7 @@ static int parse_seconds(const char *s, usec_t *ret) {
 
         if (policy_parse_sec(s, &by) < 0 || by < USEC_PER_MSEC || by > POLICY_DEADLINE_MAX_USEC) {
                 ctl_error("\"%s\" is not a time by which to extend. Expected: seconds (\"30\"), or with a "
-                          "unit "
-                          "(\"2min\"); an hour at most.",
+                          "unit (\"2min\"); an hour at most.",
                                 s);
                 return -1;
         }

@@ -160,7 +160,6 @@ int ctl_verb_knobs(const Ctl *ctl, int argc, char **argv) {
         printf("\nRCU now: %s\n", rcu_mode_to_sentence(readings.mode, readings.expedited_too));
         if (readings.n_present == 0)
                 printf("This kernel has none of these knobs (Tiny RCU has no grace periods to wait for): "
-                       "there is "
-                       "nothing to set, and rcu-bootd only keeps the time.\n");
+                       "there is nothing to set, and rcu-bootd only keeps the time.\n");
         return CTL_DONE;
 }

@@ -116,8 +116,8 @@ int log_find_boot(const Ctl *ctl, sd_journal *j, sd_id128_t *ret, bool *ret_curr
                                         sd_id128_from_string(ctl->boot, &boot) < 0)) {
                 if (parse_offset(ctl->boot, &offset) < 0) {
                         ctl_error("--boot=%s is no boot. Expected: 0 (this one), -1 (the one before), 1 "
-                                  "(the first in "
-                                  "the journal), ..., or an ID as `journalctl --list-boots` shows it.",
+                                  "(the first in the journal), ..., or an ID as `journalctl --list-boots` "
+                                  "shows it.",
                                         ctl->boot);
                         return CTL_USAGE;
                 }
@@ -131,8 +131,8 @@ int log_find_boot(const Ctl *ctl, sd_journal *j, sd_id128_t *ret, bool *ret_curr
         }
         if (r == 0 && offset != 0) {
                 ctl_error("The journal does not go back so far: there is no boot %s. See: journalctl "
-                          "--list-boots. "
-                          "(A journal that is to outlast a boot needs the directory /var/log/journal.)",
+                          "--list-boots. (A journal that is to outlast a boot needs the directory "
+                          "/var/log/journal.)",
                                 ctl->boot);
                 return CTL_FAILED;
         }

@@ -66,14 +66,12 @@ static int explain_nothing(const Ctl *ctl) {
 
         if (n.unreadable > 0 && n.readable == 0) {
                 ctl_error("You may not read the system's journal. As root: sudo rcu-bootctl log; or join "
-                          "the group "
-                          "that may: sudo usermod -a -G systemd-journal YOU, and log in again.");
+                          "the group that may: sudo usermod -a -G systemd-journal YOU, and log in again.");
                 return CTL_FAILED;
         }
         if (n.unreadable + n.readable == 0) {
                 ctl_error("There is no journal below %s. Where there is none, rcu-bootd writes to the "
-                          "kernel's log: "
-                          "dmesg | grep rcu-bootd",
+                          "kernel's log: dmesg | grep rcu-bootd",
                                 ctl->root);
                 return CTL_FAILED;
         }

@@ -30,8 +30,7 @@ static bool is_valid(const char *name) {
                 return true;
 
         ctl_error("\"%s\" is not a milestone's name. Expected: at most %u printable ASCII characters, "
-                  "without "
-                  "blanks, quotes, #, ;, =, \\ and /.",
+                  "without blanks, quotes, #, ;, =, \\ and /.",
                         name, MILESTONE_NAME_MAX);
         return false;
 }

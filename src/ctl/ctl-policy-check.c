@@ -149,8 +149,7 @@ static int finish(Check *c, int r) {
                         return r;
         } else if (c->units_missed)
                 ctl_error("There are no unit files below %s: whether the units waited for can be reached "
-                          "was not "
-                          "looked at. With --root=DIR it is, for the system below DIR.",
+                          "was not looked at. With --root=DIR it is, for the system below DIR.",
                                 c->ctl->root);
 
         return c->failed ? CTL_FAILED : CTL_DONE;

@@ -124,8 +124,8 @@ static int print_all(const PolicyView *v) {
 
         if (class)
                 printf("Class set by the administrator (%s on the kernel command line, or /%s): %s. It "
-                       "alone "
-                       "decides.\n\n",
+                       "alone decides.\n"
+                       "\n",
                                 CMDLINE_CLASS, PATH_CLASS, class);
 
         for (size_t i = 0; i < v->files.n; i++) {

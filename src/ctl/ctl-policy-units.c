@@ -154,22 +154,19 @@ static int check_source(int root_fd, const UnitGraph *g, const char *unit, Polic
         if (!pid1_reports_to_inbox(root_fd))
                 return policy_warn(w, "no-source", unit,
                                 "nothing would report that %s is reached: this system has no D-Bus, and its "
-                                "socket is "
-                                "not enabled. Enable it: systemctl enable " UNIT_MILESTONE_PREFIX
+                                "socket is not enabled. Enable it: systemctl enable " UNIT_MILESTONE_PREFIX
                                 "%s" UNIT_MILESTONE_SUFFIX,
                                 unit, unit);
         if (!endswith(unit, ".target"))
                 return policy_warn(w, "no-source", unit,
                                 "nothing would report that %s is reached: PID 1's own messages tell of "
-                                "targets only. "
-                                "Enable its socket: systemctl enable " UNIT_MILESTONE_PREFIX
+                                "targets only. Enable its socket: systemctl enable " UNIT_MILESTONE_PREFIX
                                 "%s" UNIT_MILESTONE_SUFFIX,
                                 unit, unit);
         return policy_warn(w, "needs-systemd-256", unit,
                         "that %s is reached is only reported by PID 1's own messages, and those tell of "
-                        "targets from "
-                        "systemd 256 on. With an older one: systemctl enable " UNIT_MILESTONE_PREFIX
-                        "%s" UNIT_MILESTONE_SUFFIX,
+                        "targets from systemd 256 on. With an older one: systemctl "
+                        "enable " UNIT_MILESTONE_PREFIX "%s" UNIT_MILESTONE_SUFFIX,
                         unit, unit);
 }
 
@@ -180,13 +177,12 @@ static int check_presence(const UnitGraph *g, const char *unit, PolicyWarnings *
         switch (unit_graph_presence(g, unit)) {
         case UNIT_ABSENT:
                 return policy_warn(w, "no-such-unit", unit,
-                                "there is no unit %s on this system: only the deadline would end boot",
+                                "there is no unit %s on this system: no EndWhen= with it would ever hold",
                                 unit);
         case UNIT_MASKED:
                 return policy_warn(w, "masked-unit", unit,
-                                "%s is masked on this system: only the deadline would end boot. To unmask "
-                                "it: "
-                                "systemctl unmask %s",
+                                "%s is masked on this system: no EndWhen= with it would ever hold. To "
+                                "unmask it: systemctl unmask %s",
                                 unit, unit);
         case UNIT_PRESENT:
                 break;
@@ -197,9 +193,9 @@ static int check_presence(const UnitGraph *g, const char *unit, PolicyWarnings *
 
         return policy_warn(w, "not-pulled-in", unit,
                         "nothing that " DEFAULT_TARGET
-                        " starts pulls in %s: unless something else starts it, only the deadline "
-                        "would end boot. To have it started at boot: systemctl enable %s, or Wants=%s in a "
-                        "unit that is",
+                        " starts pulls in %s: unless something else starts it, no EndWhen= with it would "
+                        "ever hold. To have it started at boot: systemctl enable %s, or Wants=%s in a unit "
+                        "that is",
                         unit, unit, unit);
 }
 
@@ -221,10 +217,10 @@ static int check_cycle(const UnitGraph *g, const char *unit, PolicyWarnings *w) 
                 return r;
 
         return policy_warn(w, "cycle", unit,
-                        "%s waits for itself: %s -> end of RCU's boot -> %s (each waits for the next): only "
-                        "the "
-                        "deadline would end boot. Take %s out of what %s waits for: give the unit before it "
-                        "DefaultDependencies=no, or pull it in by a target that comes later",
+                        "%s waits for itself: %s -> end of RCU's boot -> %s (each waits for the next): no "
+                        "EndWhen= with it holds before the deadline. Take %s out of what %s waits for: give "
+                        "the unit before it DefaultDependencies=no, or pull it in by a target that comes "
+                        "later",
                         unit, text, unit, strv_length(chain) > 1 ? chain[strv_length(chain) - 2] : unit,
                         unit);
 }
@@ -238,8 +234,7 @@ static int check_startup_finished(int root_fd, const UnitGraph *g, PolicyWarning
         if (!has_bus(root_fd, g) && !pid1_reports_to_inbox(root_fd)) {
                 r = policy_warn(w, "no-source", MILESTONE_STARTUP_FINISHED,
                                 "nothing would report that start-up has finished: this system has no D-Bus, "
-                                "and PID 1 "
-                                "is not told to report to /" PATH_INBOX
+                                "and PID 1 is not told to report to /" PATH_INBOX
                                 " (see the example 50-rcu-bootd-notify.conf, and rcu-bootd(8))");
                 if (r < 0)
                         return r;
@@ -256,8 +251,7 @@ static int check_startup_finished(int root_fd, const UnitGraph *g, PolicyWarning
                         MILESTONE_STARTUP_FINISHED
                         " waits for itself: boot starts " UNIT_WAIT_NAME
                         " (%s, each pulls in the next), so that start-up has not finished before RCU's boot "
-                        "has "
-                        "ended: only the deadline would end it. Wait for a target instead",
+                        "has ended, which it does by the deadline only. Wait for a target instead",
                         text);
 }
 

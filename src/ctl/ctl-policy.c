@@ -89,8 +89,7 @@ int policy_say_load_error(const Ctl *ctl, int error) {
 
         if (error == -E2BIG)
                 ctl_error("There are more than %u policies below %s: somebody else's files. rcu-bootd uses "
-                          "none of "
-                          "them, but the policy that is built in.",
+                          "none of them, but the policy that is built in.",
                                 POLICY_FILES_MAX, ctl->root);
         else
                 ctl_error("Cannot read the policies below %s: %s", ctl->root, strerror(-error));

@@ -29,12 +29,12 @@ void request_explain_state_error(const Ctl *ctl, int error) {
         if (error == -ENOENT)
                 ctl_error("rcu-bootd has not run since this system started: there is no %s%s%s.\n"
                           "To let it end RCU's boot, now and at each boot:\n"
-                          "  systemctl enable --now rcu-boot-end.service",
+                          "  systemctl enable --now " UNIT_NAME,
                                 ctl->root, slash, PATH_STATE);
         else if (error == -EBADMSG)
                 ctl_error("%s%s%s cannot be understood: it was damaged, or written by another version.\n"
                           "To have boot ended and the file written anew:\n"
-                          "  systemctl restart rcu-boot-end.service",
+                          "  systemctl restart " UNIT_NAME,
                                 ctl->root, slash, PATH_STATE);
         else
                 ctl_error("Cannot read %s%s%s: %s. The file and the directories above it are to be readable "
@@ -46,7 +46,7 @@ static void explain_send_error(const Ctl *ctl, int error, int state_error, const
         char sec[SEC_TEXT_MAX];
 
         if (error == -ETIMEDOUT)
-                ctl_error("rcu-bootd did not answer within %s. See: systemctl status rcu-boot-end.service",
+                ctl_error("rcu-bootd did not answer within %s. See: systemctl status " UNIT_NAME,
                                 format_sec(REQUEST_TIMEOUT_USEC, sec));
         else if (error != -ENOENT && error != -ECONNREFUSED)
                 ctl_error("Cannot send to rcu-bootd: %s", strerror(-error));
@@ -55,7 +55,7 @@ static void explain_send_error(const Ctl *ctl, int error, int state_error, const
         else
                 ctl_error("rcu-bootd is not running, although boot has not ended (phase: %s).\n"
                           "If systemd does not start it again by itself:\n"
-                          "  systemctl restart rcu-boot-end.service",
+                          "  systemctl restart " UNIT_NAME,
                                 boot_phase_to_string(record->phase));
 }
 

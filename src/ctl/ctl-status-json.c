@@ -14,6 +14,7 @@
  *     "reason_text": "by hand",        what `rcu-bootctl end --reason=` said; null: nothing
  *     "daemon": {
  *       "running": false,              null: cannot be told
+ *       "pid": null,                   null: not running, or not known
  *       "started_usec": 1234567,       the first one of this boot
  *       "starts": 1                    how many were started
  *     },
@@ -177,8 +178,9 @@ static json_t *policy_to_json(const BootRecord *r) {
 }
 
 static json_t *daemon_to_json(const Status *s, bool known) {
-        return json_pack("{s:o,s:o,s:o}", "running",
-                        s->running < 0 ? json_null() : json_boolean(s->running > 0), "started_usec",
+        return json_pack("{s:o,s:o,s:o,s:o}", "running",
+                        s->running < 0 ? json_null() : json_boolean(s->running > 0), "pid",
+                        json_number_if(s->pid > 0, s->pid), "started_usec",
                         usec_if(known, s->record.started), "starts",
                         json_number_if(known, s->record.starts));
 }

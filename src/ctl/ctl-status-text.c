@@ -49,8 +49,7 @@ static void print_headline(const Status *s) {
                 break;
         case BOOT_PHASE_PROBING:
                 printf("RCU's boot %sgoes on%s: looking, since %s, at what has been reached (seconds since "
-                       "the "
-                       "kernel started; now %s)\n",
+                       "the kernel started; now %s)\n",
                                 colour(c), colour(COLOUR_NORMAL), since, now);
                 break;
         default:
@@ -76,6 +75,8 @@ static void print_daemon(const Status *s) {
         char started[SEC_TEXT_MAX];
 
         printf("    Daemon: %s", daemon_to_words(s));
+        if (s->pid > 0)
+                printf(" (PID %d)", (int) s->pid);
         if (r->phase != BOOT_PHASE_NONE)
                 printf(", first started at %s", format_sec(r->started, started));
         if (r->starts > 1)

@@ -24,6 +24,8 @@ static int read_state(const Ctl *ctl, Status *s) {
                         return -ENOMEM;
 
                 s->running = state_file_is_locked(ctl->root_fd);
+                if (s->running <= 0 || state_file_lock_owner(ctl->root_fd, &s->pid) < 0)
+                        s->pid = 0;
                 if (s->record.phase == BOOT_PHASE_ENDED || s->running > 0 || attempt > 0)
                         return 0;
         }
@@ -94,19 +96,16 @@ static int judge_state(Status *s) {
         if (s->state_error == -ENOENT)
                 return add(s, true, "not-started", _KNOB_MAX,
                                 "rcu-bootd has not run since this system started. To let it end RCU's boot, "
-                                "now and "
-                                "at each boot: systemctl enable --now rcu-boot-end.service");
+                                "now and at each boot: systemctl enable --now " UNIT_NAME);
         if (s->state_error == -EBADMSG)
                 return add(s, true, "state-invalid", _KNOB_MAX,
                                 "The state file cannot be understood: it was damaged, or written by another "
-                                "version. "
-                                "To have boot ended and the file written anew: systemctl restart "
-                                "rcu-boot-end.service");
+                                "version. To have boot ended and the file written anew: systemctl "
+                                "restart " UNIT_NAME);
         if (s->state_error < 0)
                 return add(s, true, "state-unreadable", _KNOB_MAX,
                                 "The state file cannot be read: %s. It and the directories above it are to "
-                                "be "
-                                "readable for everyone: %s",
+                                "be readable for everyone: %s",
                                 strerror(-s->state_error), PATH_STATE);
         return 0;
 }
@@ -120,17 +119,15 @@ static int judge_daemon(Status *s) {
         if (s->running == 0)
                 return add(s, true, "daemon-died", _KNOB_MAX,
                                 "rcu-bootd is gone, but RCU's boot has not ended, and RCU stays as the "
-                                "table shows. "
-                                "If systemd does not start it again by itself: systemctl restart "
-                                "rcu-boot-end.service");
+                                "table shows. If systemd does not start it again by itself: systemctl "
+                                "restart " UNIT_NAME);
         if (s->running < 0)
                 return add(s, false, "daemon-unknown", _KNOB_MAX,
                                 "Cannot tell whether rcu-bootd is running: %s", strerror(-s->running));
         if (s->now > s->record.deadline + STUCK_USEC)
                 return add(s, true, "daemon-stuck", _KNOB_MAX,
                                 "rcu-bootd is running, but has not ended RCU's boot although the deadline "
-                                "passed %s "
-                                "ago. Try: systemctl restart rcu-boot-end.service",
+                                "passed %s ago. Try: systemctl restart " UNIT_NAME,
                                 format_sec(s->now - s->record.deadline, sec));
         return 0;
 }
@@ -194,8 +191,7 @@ static int judge_end(Status *s) {
                         return r;
                 r = add(s, false, "deadline", _KNOB_MAX,
                                 "The deadline of %s ended boot; not reached by then: %s. What PID 1 was "
-                                "waiting for: "
-                                "rcu-bootctl log",
+                                "waiting for: rcu-bootctl log",
                                 format_sec(s->record.deadline, sec), missing);
                 if (r < 0)
                         return r;
@@ -206,10 +202,9 @@ static int judge_end(Status *s) {
                         !s->drift[KNOB_EXPEDITED] && !s->drift[KNOB_NORMAL])
                 return add(s, false, "still-expedited", KNOB_EXPEDITED,
                                 "RCU is still expedited although boot has ended, and policy %s does not ask "
-                                "for that. "
-                                "If it was set on the kernel command line (rcupdate.rcu_expedited=1), the "
-                                "policy must "
-                                "undo it: rcu_expedited=0 in [After]",
+                                "for that. If it was set on the kernel command line "
+                                "(rcupdate.rcu_expedited=1), the policy must undo it: rcu_expedited=0 in "
+                                "[After]",
                                 s->record.policy_name);
         return 0;
 }

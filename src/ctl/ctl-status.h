@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include <sys/types.h>
+
 #include "boot-record.h"
 #include "ctl-output.h"
 #include "knobs.h"
@@ -22,6 +24,7 @@ typedef struct Status {
         int state_error;   /* 0, or why record is empty: an error of state_file_read() */
         BootRecord record; /* phase NONE if there is none */
         int running;       /* state_file_is_locked() */
+        pid_t pid;         /* whose lock it is; 0: unknown */
         KnobReading knobs[_KNOB_MAX];
         bool drift[_KNOB_MAX]; /* not what was written when boot ended */
         RcuMode mode;          /* now */

@@ -67,8 +67,7 @@ static Verdict look(const Ctl *ctl, usec_t *ret_deadline) {
                 return VERDICT_WAIT;
 
         ctl_error("RCU's boot has not ended, although its deadline was %s after the kernel started: %s. "
-                  "See: "
-                  "rcu-bootctl status",
+                  "See: rcu-bootctl status",
                         format_sec(record.deadline, sec),
                         state_file_is_locked(ctl->root_fd) > 0 ? "rcu-bootd does not get on"
                                                                : "rcu-bootd is not running");

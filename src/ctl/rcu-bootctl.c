@@ -89,7 +89,8 @@ static const Option option_table[] = {
 
 static int help(void) {
         printf("%s [OPTION...] COMMAND ...\n\n"
-               "%sWhen does boot end for RCU, and what has become of it?%s\n\n"
+               "%sWhen does boot end for RCU, and what has become of it?%s\n"
+               "\n"
                "%sCommands:%s\n",
                         "rcu-bootctl", colour(COLOUR_BOLD), colour(COLOUR_NORMAL), colour(COLOUR_BOLD),
                         colour(COLOUR_NORMAL));
