@@ -35,7 +35,7 @@ PATIENCE = 120
 SANITIZER_CODE = 99
 
 # How long ago the kernel started, as far as the programs under test can see.
-UPTIME = 100
+UPTIME = 30
 
 # Somebody who may nothing.
 NOBODY = 65534
@@ -64,8 +64,8 @@ rcu_expedited=0
 
 
 def enter_young_machine():
-    """A boot is over an hour after the kernel's start at the latest, and this machine may have been up for longer: a time namespace
-    (time_namespaces(7)) in which it has not. For this process and all its children, from here on."""
+    """A boot is over an hour after the kernel's start at the latest, and this machine may have been up for longer: a time
+    namespace (time_namespaces(7)) in which it has not. For this process and all its children, from here on."""
     clone_newtime = 0x80
     libc = ctypes.CDLL(None, use_errno=True)
     try:
@@ -81,7 +81,8 @@ def enter_young_machine():
     except OSError as e:
         # Without it the tests can run on a machine that is neither older than they need nor younger.
         if not UPTIME <= time.clock_gettime(time.CLOCK_BOOTTIME) <= 1800:
-            pytest.exit(f"These tests need a time namespace: run them as root, on Linux 5.6 or later with CONFIG_TIME_NS. {e}", 1)
+            pytest.exit("These tests need a time namespace: run them as root, on Linux 5.6 or later with CONFIG_TIME_NS. "
+                        f"{e}", 1)
 
 
 enter_young_machine()
@@ -112,7 +113,8 @@ def sanitizer_environment():
 def environment(**changes):
     """The caller's, without what would change what is printed."""
     env = {k: v for k, v in os.environ.items()
-           if k not in ("NO_COLOR", "SYSTEMD_COLORS", "PAGER", "SYSTEMD_PAGER", "NOTIFY_SOCKET", "WATCHDOG_USEC", "SERVICE_RESULT")}
+           if k not in ("NO_COLOR", "SYSTEMD_COLORS", "PAGER", "SYSTEMD_PAGER", "NOTIFY_SOCKET", "WATCHDOG_USEC",
+                        "SERVICE_RESULT")}
     env.update(sanitizer_environment(), LC_ALL="C.UTF-8", TERM="xterm", TZ="UTC")
     env.update(changes)
     return {k: v for k, v in env.items() if v is not None}
@@ -277,9 +279,9 @@ class Bootctl:
                 pytest.fail("this test becomes another user: run it as root")
             identity = {"user": user, "group": user, "extra_groups": []}
             command[0] = self.for_everybody()
-        result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                errors="surrogateescape", timeout=PATIENCE, check=False, env=environment(**(env or {})), cwd=cwd,
-                                **identity)
+        result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, errors="surrogateescape", timeout=PATIENCE, check=False,
+                                env=environment(**(env or {})), cwd=cwd, **identity)
         result = Result(result.returncode, result.stdout, result.stderr)
         self.check(result)
         assert code is None or result.code == code, result
@@ -291,8 +293,8 @@ class Bootctl:
 
     def start(self, *args, env=None, **kwargs):
         """Does not wait for its end."""
-        return subprocess.Popen(self.arguments(*args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True, env=environment(**(env or {})), **kwargs)
+        return subprocess.Popen(self.arguments(*args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=environment(**(env or {})), **kwargs)
 
     def finish(self, process, code=0):
         """Waits for the end of what start() began."""
@@ -325,8 +327,9 @@ class Bootd:
         assert self.process is None
         identity = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen([str(BUILD / "rcu-bootd"), f"--root={self.tree.path}", "--foreground-log", *map(str, args)],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(**(env or {})), **identity)
+            command = [str(BUILD / "rcu-bootd"), f"--root={self.tree.path}", "--foreground-log", *map(str, args)]
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env=environment(**(env or {})), **identity)
         return self.process
 
     def run(self, *args, code=0, env=None):
@@ -390,8 +393,8 @@ class Bootd:
 
 
 class FakeDaemon:
-    """Listens on the inbox in the daemon's place and does with a message what the test says: handler(text) -> None. The barrier
-    is answered afterwards, as sd_notify_barrier(3) asks for."""
+    """Listens on the inbox in the daemon's place and does with a message what the test says: handler(text) -> None. The
+    barrier is answered afterwards, as sd_notify_barrier(3) asks for."""
 
     def __init__(self, tree, handler=lambda text: None):
         self.tree = tree

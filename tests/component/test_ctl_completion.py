@@ -20,9 +20,9 @@ for word in "${COMPREPLY[@]}"; do printf '%s\n' "$word"; done
 
 def complete(*words, cwd=None):
     """What is offered for the last word. Words as bash splits them: "=" is one of its own."""
-    result = subprocess.run(["bash", "--norc", "-c", SCRIPT, "bash", str(SOURCE / "completions/rcu-bootctl"), "rcu-bootctl", *words],
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=True,
-                            cwd=cwd, env=environment())
+    command = ["bash", "--norc", "-c", SCRIPT, "bash", str(SOURCE / "completions/rcu-bootctl"), "rcu-bootctl", *words]
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            timeout=PATIENCE, check=True, cwd=cwd, env=environment())
     assert result.stderr == ""
     return sorted(result.stdout.splitlines())
 

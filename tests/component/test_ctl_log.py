@@ -15,10 +15,12 @@ from conftest import NOBODY, PATIENCE, SOURCE, wait_for
 MACHINE = "00112233445566778899aabbccddeeff"
 BOOTS = [f"{i}" * 32 for i in "abc"]
 
-IDS = {name: value for name, value in re.findall(r'^#define MESSAGE_ID_(\w+) "(\w+)"', (SOURCE / "src/names.h").read_text(), re.M)}
+IDS = {name: value for name, value in re.findall(r'^#define MESSAGE_ID_(\w+) "(\w+)"', (SOURCE / "src/names.h").read_text(),
+                                                 re.M)}
 
 
-def entry(boot=BOOTS[-1], message_id="STARTED", message="a message", boottime=1234567, realtime=1700000000000000, uid=0, **fields):
+def entry(boot=BOOTS[-1], message_id="STARTED", message="a message", boottime=1234567, realtime=1700000000000000, uid=0,
+          **fields):
     """In the journal's export format."""
     lines = {
         "__REALTIME_TIMESTAMP": realtime + (boottime or 0),
@@ -42,9 +44,11 @@ class Journal:
         self.directory = tree / "var/log/journal" / MACHINE
         self.directory.mkdir(parents=True)
         self.path = self.directory / "system.journal"
-        self.remote = next((p for p in ("/usr/lib/systemd/systemd-journal-remote", "/lib/systemd/systemd-journal-remote") if os.path.exists(p)), None)
+        self.remote = next((p for p in ("/usr/lib/systemd/systemd-journal-remote",
+                                        "/lib/systemd/systemd-journal-remote") if os.path.exists(p)), None)
         if not self.remote:
-            pytest.fail("systemd-journal-remote not found, needed to make a journal. Install: apt-get install systemd-journal-remote")
+            pytest.fail("systemd-journal-remote not found, needed to make a journal. Install: "
+                        "apt-get install systemd-journal-remote")
 
     def add(self, *entries):
         text = b"".join(e if isinstance(e, bytes) else e.encode() for e in entries)
@@ -74,23 +78,30 @@ def test_json(bootctl, journal):
     journal.add(entry(message="waiting", RCU_BOOT_PHASE="booting", RCU_BOOT_POLICY="80-server.policy",
                       RCU_BOOT_POLICY_FILE="/usr/lib/x", RCU_BOOT_DEADLINE_USEC=120000000),
                 entry(message_id="KNOB_WRITTEN", message="k", boottime=1300000, RCU_BOOT_KNOB="rcu_expedited",
-                      RCU_BOOT_KNOB_PATH="/sys/kernel/rcu_expedited", RCU_BOOT_KNOB_BEFORE=0, RCU_BOOT_KNOB_ASKED=1, RCU_BOOT_KNOB_READ_BACK=1),
+                      RCU_BOOT_KNOB_PATH="/sys/kernel/rcu_expedited", RCU_BOOT_KNOB_BEFORE=0, RCU_BOOT_KNOB_ASKED=1,
+                      RCU_BOOT_KNOB_READ_BACK=1),
                 entry(message_id="DEADLINE", message="late", boottime=1400000, PRIORITY=4, RCU_BOOT_REASON="deadline",
-                      RCU_BOOT_MISSING="a.target home-screen", RCU_BOOT_PENDING_JOBS="x.service/start y.device/start", RCU_BOOT_MODE="default"),
+                      RCU_BOOT_MISSING="a.target home-screen", RCU_BOOT_PENDING_JOBS="x.service/start y.device/start",
+                      RCU_BOOT_MODE="default"),
                 entry(message_id="KNOB_FAILED", message="f", boottime=1500000, ERRNO=30),
-                entry(message_id="REFUSED", message="r", boottime=1600000, RCU_BOOT_SENDER_UID=1000, RCU_BOOT_SENDER_PID=4711),
-                entry(message_id="MILESTONE", message="m", boottime=1700000, RCU_BOOT_MILESTONE="a.target", RCU_BOOT_SOURCE="bus"),
+                entry(message_id="REFUSED", message="r", boottime=1600000, RCU_BOOT_SENDER_UID=1000,
+                      RCU_BOOT_SENDER_PID=4711),
+                entry(message_id="MILESTONE", message="m", boottime=1700000, RCU_BOOT_MILESTONE="a.target",
+                      RCU_BOOT_SOURCE="bus"),
                 entry(message_id="ENDED", message="e", boottime=1800000, RCU_BOOT_REASON_TEXT="by hand"))
     entries = bootctl("log", "--json").json()
     assert entries[0] == {
         "boot_id": BOOTS[-1], "realtime_usec": 1700000001234567, "boottime_usec": 1234567, "kind": "started",
         "message_id": IDS["STARTED"], "priority": 6, "message": "waiting", "phase": "booting", "policy": "80-server.policy",
         "policy_file": "/usr/lib/x", "deadline_usec": 120000000}
-    assert [e["kind"] for e in entries] == ["started", "knob-written", "deadline", "knob-failed", "refused", "milestone", "ended"]
+    assert [e["kind"] for e in entries] == ["started", "knob-written", "deadline", "knob-failed", "refused", "milestone",
+                                            "ended"]
     assert {k: v for k, v in entries[1].items() if k.startswith("knob")} == {
-        "knob": "rcu_expedited", "knob_path": "/sys/kernel/rcu_expedited", "knob_before": 0, "knob_asked": 1, "knob_read_back": 1}
+        "knob": "rcu_expedited", "knob_path": "/sys/kernel/rcu_expedited", "knob_before": 0, "knob_asked": 1,
+        "knob_read_back": 1}
     assert (entries[2]["reason"], entries[2]["priority"], entries[2]["mode"]) == ("deadline", 4, "default")
-    assert entries[2]["missing"] == ["a.target", "home-screen"] and entries[2]["pending_jobs"] == ["x.service/start", "y.device/start"]
+    assert entries[2]["missing"] == ["a.target", "home-screen"]
+    assert entries[2]["pending_jobs"] == ["x.service/start", "y.device/start"]
     assert entries[3]["errno"] == 30
     assert (entries[4]["sender_uid"], entries[4]["sender_pid"]) == (1000, 4711)
     assert (entries[5]["milestone"], entries[5]["source"]) == ("a.target", "bus")
@@ -121,7 +132,8 @@ def test_one_line_an_entry(bootctl, journal):
     """And nothing in it drives a terminal."""
     text = b"two\nlines \x1b[2J"
     # The format's form for values that are not one line of text.
-    journal.add(entry().encode().replace(b"MESSAGE=a message\n", b"MESSAGE\n" + len(text).to_bytes(8, "little") + text + b"\n"))
+    journal.add(entry().encode().replace(b"MESSAGE=a message\n",
+                                         b"MESSAGE\n" + len(text).to_bytes(8, "little") + text + b"\n"))
     assert bootctl("log").out.splitlines()[1:] == ["[    1.234567] two lines ?[2J"]
     assert bootctl("log", "--json").json()[0]["message"] == text.decode()
 
@@ -132,11 +144,13 @@ def test_one_line_an_entry(bootctl, journal):
 def three_boots(journal):
     """case 32: each of them began in 1970, as the machine has no clock of its own."""
     for boot in BOOTS:
-        journal.add(*(entry(boot=boot, message=f"{boot[0]}{i}", boottime=1000000 * i, realtime=0, message_id="STARTED" if i % 2 else None) for i in range(1, 6)))
+        journal.add(*(entry(boot=boot, message=f"{boot[0]}{i}", boottime=1000000 * i, realtime=0,
+                            message_id="STARTED" if i % 2 else None) for i in range(1, 6)))
 
 
 @pytest.mark.parametrize("args, boot", [
-    ([], "c"), (["--boot=0"], "c"), (["--boot=-1"], "b"), (["--boot=-2"], "a"), (["--boot=1"], "a"), (["--boot=2"], "b"), (["--boot=3"], "c"),
+    ([], "c"), (["--boot=0"], "c"), (["--boot=-1"], "b"), (["--boot=-2"], "a"),
+    (["--boot=1"], "a"), (["--boot=2"], "b"), (["--boot=3"], "c"),
     ([f"--boot={BOOTS[0]}"], "a"), ([f"--boot={BOOTS[1]}"], "b"),
 ])
 def test_boots(bootctl, three_boots, args, boot):
@@ -245,7 +259,8 @@ def test_follow(bootctl, journal, args):
         follower.read_until("the first")
         journal.add(entry(message="the second", boottime=2000000))
         follower.read_until("the second")
-        journal.add(entry(message="not ours", boottime=2100000, message_id=None), entry(message="the third", boottime=2200000, message_id="ENDED"))
+        journal.add(entry(message="not ours", boottime=2100000, message_id=None),
+                    entry(message="the third", boottime=2200000, message_id="ENDED"))
         out = follower.read_until("the third")
         assert "not ours" not in out
         if args:

@@ -42,15 +42,17 @@ def test_order_and_verdicts(bootctl, tree):
 
     data = explain(bootctl)
     assert list(verdicts(data).items()) == [
-        ("10-first.policy", "no-match"), ("20-second.policy", "chosen"), ("30-third.policy", "matches"), ("40-broken.policy", "faulty"),
-        ("50-masked.policy", "masked")]
+        ("10-first.policy", "no-match"), ("20-second.policy", "chosen"), ("30-third.policy", "matches"),
+        ("40-broken.policy", "faulty"), ("50-masked.policy", "masked")]
     assert data["chosen"] == "20-second.policy" and data["why"] and data["in_force"] is None and data["class"] is None
     assert data["facts"]["KernelCommandLine"] == ["quiet"]
-    assert [p["file"] for p in data["policies"][:3]] == [f"{USR}/10-first.policy", f"{RUN}/20-second.policy", f"{ETC}/30-third.policy"]
-    assert named(data, "30-third.policy")["deadline_usec"] == 30000000 and named(data, "40-broken.policy")["deadline_usec"] is None
+    assert [p["file"] for p in data["policies"][:3]] == [f"{USR}/10-first.policy", f"{RUN}/20-second.policy",
+                                                         f"{ETC}/30-third.policy"]
+    assert named(data, "30-third.policy")["deadline_usec"] == 30000000
+    assert named(data, "40-broken.policy")["deadline_usec"] is None
 
     text = bootctl("policy", "explain").out
-    assert re.search(r"^20-second\.policy: chosen\n    /run/rcu-bootd/policy\.d/20-second\.policy\n    %s\n" % re.escape(data["why"]), text, re.M)
+    assert f"\n20-second.policy: chosen\n    {RUN}/20-second.policy\n    {data['why']}\n" in text
     assert re.search(r"^30-third\.policy: matches, later\n", text, re.M)
 
     listed = bootctl("policy", "list", "--json").json()
@@ -74,7 +76,8 @@ def test_first_key_that_does_not_hold(bootctl, tree):
     assert named(data, "10-os.policy")["mismatch"] == {
         "key": "Vendor", "expected": "acme", "file": f"{ETC}/10-os.policy", "line": 6, "actual": [], "by_class": False}
     assert named(data, "20-not.policy")["mismatch"] == {
-        "key": "OS", "expected": "!debian ubuntu", "file": f"{ETC}/20-not.policy", "line": 2, "actual": ["debian"], "by_class": False}
+        "key": "OS", "expected": "!debian ubuntu", "file": f"{ETC}/20-not.policy", "line": 2, "actual": ["debian"],
+        "by_class": False}
     assert named(data, "99-rest.policy")["mismatch"] is None
 
     text = bootctl("policy", "explain").out
@@ -85,7 +88,8 @@ def test_first_key_that_does_not_hold(bootctl, tree):
 def test_many_values_are_cut(bootctl, tree):
     tree.write("proc/cmdline", " ".join(f"word{i}" for i in range(20)) + "\n")
     tree.policy("10-word.policy", policy("KernelCommandLine=nothere"))
-    assert "but here it is: word0 word1 word2 word3 word4 word5 word6 word7 and 12 more (" in bootctl("policy", "explain").out
+    text = bootctl("policy", "explain").out
+    assert "but here it is: word0 word1 word2 word3 word4 word5 word6 word7 and 12 more (" in text
     assert len(explain(bootctl)["policies"][0]["mismatch"]["actual"]) == 20
 
 
@@ -102,7 +106,8 @@ def test_class_decides_alone(bootctl, tree):
     assert named(data, "20-quiet.policy")["mismatch"] == {
         "key": "Class", "expected": None, "file": None, "line": None, "actual": ["kiosk"], "by_class": True}
     text = bootctl("policy", "explain").out
-    assert text.startswith("Class set by the administrator (rcu_bootd.class= on the kernel command line, or /etc/rcu-bootd/class): kiosk.")
+    assert text.startswith("Class set by the administrator (rcu_bootd.class= on the kernel command line, "
+                           "or /etc/rcu-bootd/class): kiosk.")
     assert '    has no Class=, and this machine is of class "kiosk"\n' in text
 
 
@@ -191,8 +196,7 @@ rcu_normal=1
     assert f"    with {a}\n    with {b}\n" in text
 
     shown = bootctl("policy", "show", "50-laptop", "--json").json()
-    assert set(shown) == {"name", "file", "dropins", "values"}
-    assert (shown["name"], shown["file"], shown["dropins"], shown["values"]) == ("50-laptop.policy", main, [a, b], data["values"])
+    assert shown == {"name": "50-laptop.policy", "file": main, "dropins": [a, b], "values": data["values"]}
 
 
 def test_defaults_have_no_origin(bootctl, tree):
@@ -245,8 +249,10 @@ def test_dangling_and_unreadable(bootctl, tree):
     tree.policy("40-good.policy")
     data = bootctl("policy", "explain", "--json", user=NOBODY).json()
     assert data["chosen"] == "40-good.policy"
-    assert named(data, "10-dangling.policy")["verdict"] == "faulty" and "not there" in named(data, "10-dangling.policy")["errors"][0]
-    assert named(data, "20-secret.policy")["verdict"] == "faulty" and "Permission denied" in named(data, "20-secret.policy")["errors"][0]
+    assert named(data, "10-dangling.policy")["verdict"] == "faulty"
+    assert "not there" in named(data, "10-dangling.policy")["errors"][0]
+    assert named(data, "20-secret.policy")["verdict"] == "faulty"
+    assert "Permission denied" in named(data, "20-secret.policy")["errors"][0]
 
 
 def test_too_many_files(bootctl, tree):

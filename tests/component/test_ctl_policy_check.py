@@ -22,13 +22,16 @@ class Units:
             "sockets.target": "[Unit]\n",
             "timers.target": "[Unit]\nDefaultDependencies=no\n",
             "multi-user.target": "[Unit]\nRequires=basic.target\nAfter=basic.target rescue.service\n",
-            "graphical.target": "[Unit]\nRequires=multi-user.target\nWants=display-manager.service\nAfter=multi-user.target display-manager.service\n",
+            "graphical.target": "[Unit]\nRequires=multi-user.target\nWants=display-manager.service\n"
+                                "After=multi-user.target display-manager.service\n",
             "boot-complete.target": "[Unit]\nRequires=sysinit.target\nAfter=sysinit.target\n",
             "dbus.socket": "[Socket]\nListenStream=/run/dbus/system_bus_socket\n",
             "ssh.service": "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n",
             "getty@.service": "[Service]\nExecStart=/bin/true\n",
-            "rcu-boot-wait.service": "[Unit]\nDefaultDependencies=no\nAfter=rcu-boot-end.service\n[Service]\nType=oneshot\nExecStart=/bin/true\n",
-            "rcu-boot-milestone@.socket": "[Unit]\nDefaultDependencies=no\nAfter=%i\nRequisite=%i\n[Socket]\nListenFIFO=/run/x/%i\n[Install]\nWantedBy=%i\n",
+            "rcu-boot-wait.service": "[Unit]\nDefaultDependencies=no\nAfter=rcu-boot-end.service\n"
+                                    "[Service]\nType=oneshot\nExecStart=/bin/true\n",
+            "rcu-boot-milestone@.socket": "[Unit]\nDefaultDependencies=no\nAfter=%i\nRequisite=%i\n"
+                                          "[Socket]\nListenFIFO=/run/x/%i\n[Install]\nWantedBy=%i\n",
         }.items():
             self.unit(name, text)
         self.tree.symlink(f"{UNITS}/default.target", "graphical.target")
@@ -79,7 +82,8 @@ def test_valid(bootctl, tree, units):
     result = bootctl("policy", "check", path)
     assert (result.out, result.err) == (f"{path}: valid\n", "")
     data = bootctl("policy", "check", path, "--json").json()
-    assert data == {"files": [{"name": "50-test.policy", "file": str(path), "valid": True, "masked": False, "errors": [], "warnings": []}],
+    assert data == {"files": [{"name": "50-test.policy", "file": str(path), "valid": True, "masked": False, "errors": [],
+                               "warnings": []}],
                     "units_examined": True}
 
 
@@ -90,7 +94,8 @@ def test_ours(bootctl, units, path):
 
 def test_faults(bootctl, tree):
     """case 28: all of them, with file and line, as editors understand them."""
-    good, bad = tree.policy("10-good.policy"), tree.policy("20-bad.policy", "[Boot]\nEndWhen=a.target\nDeadlineSec=0\nFoo=1\n[During]\nrcu_expedited=on\n")
+    good = tree.policy("10-good.policy")
+    bad = tree.policy("20-bad.policy", "[Boot]\nEndWhen=a.target\nDeadlineSec=0\nFoo=1\n[During]\nrcu_expedited=on\n")
     result = bootctl("policy", "check", good, bad, code=1)
     assert f"{good}: valid" in result.out and f"{bad}: faulty\n" in result.out
     assert sorted(set(re.findall(rf"^{re.escape(str(bad))}:(\d+): \S", result.err, re.M))) == ["3", "4", "6"]
@@ -152,7 +157,8 @@ def test_masks_and_names(bootctl, tree):
     assert f"{mask}: warning: empty, or a link to /dev/null" in result.err
     assert f"{name}: warning: rcu-bootd reads only files whose names end in .policy" in result.err
     data = bootctl("policy", "check", mask, name, "--json").json()
-    assert [(f["valid"], f["masked"], [w["id"] for w in f["warnings"]]) for f in data["files"]] == [(True, True, ["mask"]), (True, False, ["name"])]
+    files = [(f["valid"], f["masked"], [w["id"] for w in f["warnings"]]) for f in data["files"]]
+    assert files == [(True, True, ["mask"]), (True, False, ["name"])]
 
 
 def test_all_installed(bootctl, tree):
@@ -160,7 +166,8 @@ def test_all_installed(bootctl, tree):
     tree.policy("10-good.policy")
     tree.policy("20-bad.policy", "[Boot]\n", directory="usr/lib")
     result = bootctl("policy", "check", code=1)
-    assert "/etc/rcu-bootd/policy.d/10-good.policy: valid" in result.out and "/usr/lib/rcu-bootd/policy.d/20-bad.policy: faulty" in result.out
+    assert "/etc/rcu-bootd/policy.d/10-good.policy: valid" in result.out
+    assert "/usr/lib/rcu-bootd/policy.d/20-bad.policy: faulty" in result.out
     assert [f["valid"] for f in bootctl("policy", "check", "--json", code=1).json()["files"]] == [True, False]
 
 
@@ -175,13 +182,15 @@ def test_units_that_come(check, units):
     units.unit("late.service")
     units.enable("late.service", "default.target")
     units.enable("getty@tty1.service", "multi-user.target")
-    assert check("multi-user.target ssh.service", "default.target", "graphical.target late.service", "getty@tty1.service", "sysinit.target") == []
+    assert check("multi-user.target ssh.service", "default.target", "graphical.target late.service", "getty@tty1.service",
+                 "sysinit.target") == []
 
 
 def test_no_such_unit(check, units):
     """case 15."""
     assert check("no-such.target multi-user.target") == [("no-such-unit", "no-such.target")]
-    assert check("no-such@x.service", "no-such.timer") == [("no-such-unit", "no-such.timer"), ("no-such-unit", "no-such@x.service")]
+    assert check("no-such@x.service", "no-such.timer") == [("no-such-unit", "no-such.timer"),
+                                                           ("no-such-unit", "no-such@x.service")]
 
 
 def test_not_pulled_in(check, units):
@@ -208,14 +217,16 @@ def test_pulled_in_by_key(check, units, key):
 
 
 @pytest.mark.parametrize("kind", ["wants", "requires", "upholds"])
-@pytest.mark.parametrize("directory", ["etc/systemd/system", "run/systemd/system", "run/systemd/generator", UNITS, "lib/systemd/system"])
+@pytest.mark.parametrize("directory", ["etc/systemd/system", "run/systemd/system", "run/systemd/generator", UNITS,
+                                       "lib/systemd/system"])
 def test_pulled_in_by_link(check, units, directory, kind):
     units.enable("boot-complete.target", "multi-user.target", directory, kind)
     assert check("boot-complete.target") == []
 
 
 def test_not_pulled_in_by_what_only_sounds_like_it(check, units):
-    units.unit("x.service", "[Unit]\nAfter=boot-complete.target\nRequisite=boot-complete.target\n# Wants=boot-complete.target\n"
+    units.unit("x.service", "[Unit]\nAfter=boot-complete.target\nRequisite=boot-complete.target\n"
+                            "# Wants=boot-complete.target\n"
                             "[Service]\nWants=boot-complete.target\n[Install]\nRequiredBy=boot-complete.target\n")
     units.enable("x.service", "multi-user.target")
     assert check("boot-complete.target") == [("not-pulled-in", "boot-complete.target")]
@@ -231,7 +242,8 @@ def test_activated_ones_are_not_pulled_in(check, units):
 
 
 def test_dropins_and_continuation_lines(check, units, tree):
-    tree.write("etc/systemd/system/ssh.service.d/local.conf", "[Unit]\nWants=no-such.target \\\n# a comment in between\n   boot-complete.target\n")
+    tree.write("etc/systemd/system/ssh.service.d/local.conf",
+               "[Unit]\nWants=no-such.target \\\n# a comment in between\n   boot-complete.target\n")
     assert check("boot-complete.target") == []
     tree.symlink("run/systemd/system/ssh.service.d/local.conf", "/dev/null")  # lower, so it changes nothing
     assert check("boot-complete.target") == []
@@ -332,7 +344,8 @@ def test_no_source(check, units):
 def test_socket_of_an_alias(check, units):
     """The entry's name is the milestone, so it must be spelt as in the policy."""
     units.remove_bus()
-    units.tree.symlink("etc/systemd/system/default.target.wants/rcu-boot-milestone@default.target.socket", f"/{UNITS}/rcu-boot-milestone@.socket")
+    units.tree.symlink("etc/systemd/system/default.target.wants/rcu-boot-milestone@default.target.socket",
+                       f"/{UNITS}/rcu-boot-milestone@.socket")
     assert check("default.target") == []
     assert check("graphical.target") == [("no-source", "graphical.target")]
 
@@ -340,7 +353,8 @@ def test_socket_of_an_alias(check, units):
 def test_socket_that_is_not_installed(check, units, tree):
     units.remove_bus()
     (tree / UNITS / "rcu-boot-milestone@.socket").unlink()
-    tree.symlink("etc/systemd/system/basic.target.wants/rcu-boot-milestone@basic.target.socket", f"/{UNITS}/rcu-boot-milestone@.socket")
+    tree.symlink("etc/systemd/system/basic.target.wants/rcu-boot-milestone@basic.target.socket",
+                 f"/{UNITS}/rcu-boot-milestone@.socket")
     assert check("basic.target") == [("no-source", "basic.target")]
 
 
@@ -388,7 +402,8 @@ def test_pid_1_that_does_not_send(check, units, tree, path, text):
 
 def test_our_example_dropin_counts(check, units, tree):
     units.remove_bus()
-    tree.write("etc/systemd/system.conf.d/50-rcu-bootd-notify.conf", (SOURCE / "conf/examples/50-rcu-bootd-notify.conf").read_text())
+    tree.write("etc/systemd/system.conf.d/50-rcu-bootd-notify.conf",
+               (SOURCE / "conf/examples/50-rcu-bootd-notify.conf").read_text())
     assert check("startup-finished") == []
 
 
@@ -403,7 +418,8 @@ def test_workload_of_an_awaited_target(check, units):
     units.enable("workload.service", "multi-user.target")
     assert check("basic.target") == []
     assert check("multi-user.target") == [("cycle", "multi-user.target")]
-    assert "multi-user.target -> workload.service -> rcu-boot-wait.service -> end of RCU's boot -> multi-user.target" in check.texts["cycle"]
+    chain = "multi-user.target -> workload.service -> rcu-boot-wait.service -> end of RCU's boot -> multi-user.target"
+    assert chain in check.texts["cycle"]
     assert check("graphical.target") == [("cycle", "graphical.target")]
     assert check("workload.service") == [("cycle", "workload.service")]
 
@@ -445,13 +461,14 @@ def test_cycle_through_several_units(check, units):
 
 def test_socket_before_sockets_target(check, units):
     """case 18: default dependencies order, too."""
-    units.unit("x.socket", "[Unit]\nRequires=rcu-boot-wait.service\nAfter=rcu-boot-wait.service\n[Socket]\nListenStream=/run/x\n")
+    units.unit("x.socket", "[Unit]\nRequires=rcu-boot-wait.service\nAfter=rcu-boot-wait.service\n"
+                           "[Socket]\nListenStream=/run/x\n")
     units.enable("x.socket", "sockets.target")
     assert check("basic.target") == [("cycle", "basic.target")]
 
 
 def test_wait_unit_enabled_by_hand(check, units):
-    """case 18: our own unit has no default dependencies, so a target that wants it does not wait for it; but start-up does."""
+    """case 18: our own unit has no default dependencies, so a target that wants it does not wait for it; start-up does."""
     units.enable("rcu-boot-wait.service", "multi-user.target")
     assert check("multi-user.target") == []
     assert check("startup-finished") == [("cycle", "startup-finished")]
@@ -460,7 +477,8 @@ def test_wait_unit_enabled_by_hand(check, units):
 
 def test_wait_unit_with_defaults(check, units):
     """case 18: a user's own version of it."""
-    units.unit("rcu-boot-wait.service", "[Service]\nType=oneshot\nExecStart=/usr/bin/rcu-bootctl wait\n", "etc/systemd/system")
+    units.unit("rcu-boot-wait.service", "[Service]\nType=oneshot\nExecStart=/usr/bin/rcu-bootctl wait\n",
+               "etc/systemd/system")
     units.enable("rcu-boot-wait.service", "multi-user.target")
     assert check("multi-user.target") == [("cycle", "multi-user.target")]
 
@@ -480,7 +498,8 @@ def test_our_units_make_no_cycle(check, units, tree):
         units.unit(path.name.removesuffix(".in"), path.read_text())
     units.enable("rcu-boot-end.service", "sysinit.target")
     for milestone in ("basic.target", "multi-user.target"):
-        tree.symlink(f"etc/systemd/system/{milestone}.wants/rcu-boot-milestone@{milestone}.socket", f"/{UNITS}/rcu-boot-milestone@.socket")
+        tree.symlink(f"etc/systemd/system/{milestone}.wants/rcu-boot-milestone@{milestone}.socket",
+                     f"/{UNITS}/rcu-boot-milestone@.socket")
     units.unit("workload.service", WORKLOAD)
     units.enable("workload.service", "graphical.target")
     assert check("basic.target", "multi-user.target", "sysinit.target") == []

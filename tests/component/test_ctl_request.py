@@ -12,7 +12,8 @@ HOUR = 3600 * 1000000
 
 
 def booting(**changes):
-    return {"phase": "booting", "reason": "none", "mode": "unknown", "end_when": ["ready other"], "deadline_usec": HOUR, **changes}
+    return {"phase": "booting", "reason": "none", "mode": "unknown", "end_when": ["ready other"], "deadline_usec": HOUR,
+            **changes}
 
 
 REQUESTS = [["end"], ["extend", "5"], ["milestone", "ready"]]
@@ -99,7 +100,8 @@ def test_extend(bootctl, bootd, tree):
     result = bootctl("extend", "10min")
     deadline = int(tree.state()["DEADLINE_USEC"])
     assert before + 600 * 1000000 <= deadline <= now_usec() + 600 * 1000000
-    assert result.out == "RCU's boot ends %d.%03d s after the kernel started at the latest.\n" % (deadline // 1000000, deadline // 1000 % 1000)
+    text = f"{deadline // 1000000}.{deadline // 1000 % 1000:03} s"
+    assert result.out == f"RCU's boot ends {text} after the kernel started at the latest.\n"
     assert tree.state()["EXTENDED"] == "1"
 
 
@@ -161,7 +163,9 @@ def test_milestones_at_once(bootctl, bootd, tree):
     tree.policy(text="[Boot]\nEndWhen=ready other third\nDeadlineSec=3600\n")
     bootd.boot()
     out = bootctl("milestone", "ready", "stray", "third").out
-    assert re.search(r"^ready: reached at .*\nstray: policy 50-test\.policy does not wait for it; it changes nothing\.\nthird: reached", out)
+    assert re.fullmatch(r"ready: reached at .*\n"
+                        r"stray: policy 50-test\.policy does not wait for it; it changes nothing\.\n"
+                        r"third: reached at .*\n", out)
     assert "REACHED_2" not in tree.state()
 
 

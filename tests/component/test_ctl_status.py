@@ -11,8 +11,8 @@ from conftest import KNOB_PATHS, KNOB_STATE, NOBODY, PATIENCE, now_usec, state_t
 
 STATUS_KEYS = {
     "now_usec", "phase", "since_usec", "reason", "reason_sentence", "reason_text", "daemon", "policy", "not_before_usec",
-    "deadline_usec", "deadline_extended", "end_when", "milestones", "missing", "knobs", "mode", "mode_at_end", "mode_sentence",
-    "drift", "notes", "exit_code",
+    "deadline_usec", "deadline_extended", "end_when", "milestones", "missing", "knobs", "mode", "mode_at_end",
+    "mode_sentence", "drift", "notes", "exit_code",
 }
 KNOB_KEYS = {"name", "path", "present", "before", "during", "after", "now", "now_errno", "drift"}
 
@@ -22,7 +22,8 @@ LATER = 3600 * 1000000
 def booting(**changes):
     """Of a boot that goes on for a long time."""
     return {"phase": "booting", "reason": "none", "mode": "unknown", "deadline_usec": LATER,
-            "knobs": {"rcu_expedited": "present:1 found:0 default:0 during:1 during_asked:1 during_errno:0 during_read:1 after:0"},
+            "knobs": {"rcu_expedited": "present:1 found:0 default:0 during:1 during_asked:1 during_errno:0 during_read:1 "
+                                       "after:0"},
             **changes}
 
 
@@ -66,7 +67,7 @@ def test_ended(bootctl, tree):
     assert data["reason_sentence"] == "all that the policy waits for was reached"
     assert data["policy"] == {"name": "80-server.policy", "file": "/usr/lib/rcu-bootd/policy.d/80-server.policy",
                               "why": "its [Match] holds", "allow_users": []}
-    assert data["daemon"] == {"running": False, "started_usec": 1234567, "starts": 1}
+    assert data["daemon"] == {"running": False, "pid": None, "started_usec": 1234567, "starts": 1}
     assert data["not_before_usec"] == 0 and data["deadline_usec"] == 120000000 and data["deadline_extended"] is False
     assert data["end_when"] == [["a.target", "home-screen"]] and data["missing"] == []
     assert data["milestones"] == [
@@ -148,7 +149,8 @@ def test_alternatives(bootctl, tree):
                                reached=[(5000000, "bus", "a.target")]))
     with tree.locked():
         text, data = both(bootctl, 3)
-    assert "Ends when: a.target and home-screen, or b.target and c.target and d.target, or a.target and e.target and f.target" in text
+    assert ("Ends when: a.target and home-screen, or b.target and c.target and d.target, "
+            "or a.target and e.target and f.target\n") in text
     assert re.search(r"missing +home-screen", text) and re.search(r"not reached +b\.target", text)
     assert data["missing"] == ["home-screen"]
     assert data["end_when"][1] == ["b.target", "c.target", "d.target"]
@@ -216,6 +218,16 @@ def test_any_user(bootctl, tree):
 
 # --- what is wrong ---
 
+def test_daemon_that_cannot_be_seen(bootctl, tree):
+    tree.write_state(**booting())
+    with tree.locked():
+        (tree / "run/rcu-bootd/lock").chmod(0o600)
+        text, data = both(bootctl, 3, user=NOBODY)
+    assert "Daemon: unknown" in text and "Cannot tell whether rcu-bootd is running: Permission denied" in text
+    assert data["daemon"]["running"] is None and notes(data)["daemon-unknown"]["level"] == "warning"
+
+
+
 def test_daemon_died(bootctl, tree):
     """case 12: a daemon that died is said loudly."""
     tree.write_state(**booting())
@@ -265,7 +277,8 @@ def test_drift_of_restored(bootctl, tree):
 
 @pytest.mark.parametrize("name, state, now", [
     ("rcu_expedited", "present:1 found:0 default:0 after:keep", 1),                               # kept: nobody's business
-    ("rcu_boot_end_delay", "present:1 found:15000 default:0 during:deadline during_asked:120000 during_errno:0 during_read:120000 "
+    ("rcu_boot_end_delay", "present:1 found:15000 default:0 during:deadline during_asked:120000 during_errno:0 "
+                           "during_read:120000 "
                            "after:0 after_asked:0 after_errno:0 after_read:0", 15000),            # reads back what it likes
     ("user_booted", "present:1 default:0 after:1 after_asked:1 after_errno:0 after_read:1", 0),
 ])
@@ -322,7 +335,7 @@ def test_after_failed(bootctl, tree, error, word):
     """cases 7 and 8: what the policy wanted after boot is not so."""
     tree.write_state(knobs={"rcu_expedited": f"present:1 found:0 default:0 after:0 after_asked:0 after_errno:{error}"})
     text, data = both(bootctl, 1)
-    assert f"rcu_expedited could not be set to 0 when boot ended: " in text and word in text
+    assert "rcu_expedited could not be set to 0 when boot ended: " in text and word in text
     note = notes(data)["after-failed"]
     assert note["level"] == "problem" and note["knob"] == "rcu_expedited"
     assert data["knobs"][0]["after"] == {"setting": "0", "written": 0, "read_back": None, "errno": error}
@@ -331,7 +344,8 @@ def test_after_failed(bootctl, tree, error, word):
 def test_during_failed(bootctl, tree):
     """case 6: a kernel that takes only 0 in the delay knob."""
     tree.add_knob("rcu_boot_end_delay", 0)
-    tree.write_state(knobs={"rcu_boot_end_delay": "present:1 found:15000 default:0 during:deadline during_asked:120000 during_errno:22 "
+    tree.write_state(knobs={"rcu_boot_end_delay": "present:1 found:15000 default:0 during:deadline during_asked:120000 "
+                                                  "during_errno:22 "
                                                   "after:0 after_asked:0 after_errno:0 after_read:0"})
     text, data = both(bootctl, 0)
     assert "rcu_boot_end_delay could not be set to 120000 for the time of boot: " in text
@@ -391,7 +405,8 @@ def test_knobs(bootctl, tree):
     assert set(data) == {"knobs", "mode", "mode_sentence"} and data["mode"] == "default"
     assert [knob["name"] for knob in data["knobs"]] == list(KNOB_PATHS)
     for knob in data["knobs"]:
-        assert set(knob) == {"name", "path", "paths", "present", "during_range", "after_range", "unit", "now", "errno", "meaning"}
+        assert set(knob) == {"name", "path", "paths", "present", "during_range", "after_range", "unit", "now", "errno",
+                             "meaning"}
         assert knob["path"] == "/" + KNOB_PATHS[knob["name"]] and knob["path"] in knob["paths"]
         assert re.search(rf"^{knob['name']} +{knob['now']} .* {knob['path']}$", text, re.M)
         assert re.search(rf"^{knob['name']} +{re.escape(knob['meaning'])}$", text, re.M)
@@ -440,6 +455,7 @@ def test_real_daemon(bootctl, bootd, tree):
     assert data["policy"]["allow_users"] == ["kiosk", "1234"]
     assert data["mode"] == "expedited" and "RCU now: expedited" in text
     assert data["policy"]["why"] in text
+    assert data["daemon"]["pid"] == bootd.process.pid and f"Daemon: running (PID {bootd.process.pid})" in text
 
     tree.write("run/rcu-bootd/milestones/ready", "")
     bootd.wait()

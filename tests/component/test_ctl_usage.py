@@ -13,7 +13,8 @@ import pytest
 
 from conftest import PATIENCE, environment
 
-VERBS = ["status", "knobs", "log", "wait", "end", "extend", "milestone", "policy list", "policy show", "policy check", "policy explain"]
+VERBS = ["status", "knobs", "log", "wait", "end", "extend", "milestone", "policy list", "policy show", "policy check",
+         "policy explain"]
 
 
 def on_terminal(command, env):
@@ -41,7 +42,8 @@ def test_help_is_one_screen(bootctl):
     assert max(map(len, out.splitlines())) <= 110
     for verb in VERBS:
         assert re.search(rf"^  {verb}\b", out, re.M)
-    for option in ("--root=DIR", "--json", "--no-pager", "--reason=TEXT", "--timeout=SEC", "--boot=ID", "-f --follow", "-h --help", "--version"):
+    for option in ("--root=DIR", "--json", "--no-pager", "--reason=TEXT", "--timeout=SEC", "--boot=ID", "-f --follow",
+                   "-h --help", "--version"):
         assert option in out
     assert bootctl("-h", "status").out == out
 
@@ -116,7 +118,8 @@ def test_no_such_root(bootctl):
 
 def test_full_disk_is_no_success(bootctl):
     with open("/dev/full", "w", encoding="ascii") as full:
-        process = subprocess.run(bootctl.arguments("knobs"), stdout=full, stderr=subprocess.PIPE, env=environment(), timeout=PATIENCE, check=False)
+        process = subprocess.run(bootctl.arguments("knobs"), stdout=full, stderr=subprocess.PIPE, env=environment(),
+                                 timeout=PATIENCE, check=False)
     assert process.returncode == 1
 
 
@@ -183,7 +186,8 @@ def test_no_pager(bootctl, tree, args, env):
 
 def test_pager_that_is_not_there(bootctl, tree):
     tree.write_state()
-    _code, out = on_terminal(bootctl.arguments("status"), {"PAGER": "/no/such/pager", "SYSTEMD_PAGERSECURE": "0", "PATH": "/no/such:/usr/bin:/bin"})
+    _code, out = on_terminal(bootctl.arguments("status"),
+                             {"PAGER": "/no/such/pager", "SYSTEMD_PAGERSECURE": "0", "PATH": "/no/such:/usr/bin:/bin"})
     assert "RCU's boot" in out
 
 

@@ -12,7 +12,8 @@ HOUR = 3600 * 1000000
 
 
 def booting(**changes):
-    return {"phase": "booting", "reason": "none", "mode": "unknown", "end_when": ["ready"], "deadline_usec": now_usec() + HOUR // 4, **changes}
+    return {"phase": "booting", "reason": "none", "mode": "unknown", "end_when": ["ready"],
+            "deadline_usec": now_usec() + HOUR // 4, **changes}
 
 
 def is_watching(process):
@@ -213,7 +214,7 @@ def test_directory_is_replaced(bootctl, tree, waiter):
 
 
 def test_nothing_is_missed(bootctl, tree):
-    """The end comes at any moment between looking and watching: many times over, with a bound that only a lost wake-up reaches."""
+    """The end comes at any moment between looking and watching: many times over. Only a lost wake-up reaches the bound."""
     for _ in range(100):
         tree.write_state(**booting())
         process = bootctl.start("wait")
