@@ -36,7 +36,7 @@ static bool setting_to_number(const BootRecord *record, Knob knob, KnobStage sta
                 *ret = k->has_found ? knob_restore_value(&k->setting[KNOB_STAGE_DURING], k->found,
                                                       k->kernel_default)
                                     : k->kernel_default;
-                return true;
+                return *ret != KNOB_DEFAULT_UNKNOWN; /* nobody knows what to go back to: leave it */
         default:
                 return false;
         }
