@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -118,6 +119,21 @@ def environment(**changes):
     env.update(sanitizer_environment(), LC_ALL="C.UTF-8", TERM="xterm", TZ="UTC")
     env.update(changes)
     return {k: v for k, v in env.items() if v is not None}
+
+
+def json_keys(data):
+    """All keys at any depth."""
+    if isinstance(data, dict):
+        return set(data).union(*map(json_keys, data.values()))
+    return set().union(*map(json_keys, data)) if isinstance(data, list) else set()
+
+
+def undescribed(keys):
+    """Those that rcu-bootctl(1), JSON OUTPUT, does not have."""
+    text = (SOURCE / "man/rcu-bootctl.1").read_text().split(".SH JSON OUTPUT", 1)[1].split("\n.SH ", 1)[0]
+    words = set(re.findall(r"[a-z][a-z0-9_]*", re.sub(r"\\f[A-Z]", " ", text)))
+    assert "phase" in words and keys
+    return sorted(set(keys) - words)
 
 
 class Tree:
