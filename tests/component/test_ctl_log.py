@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import NOBODY, PATIENCE, SOURCE, wait_for
+from conftest import NOBODY, PATIENCE, SOURCE, json_keys, undescribed, wait_for
 
 MACHINE = "00112233445566778899aabbccddeeff"
 BOOTS = [f"{i}" * 32 for i in "abc"]
@@ -113,6 +113,18 @@ def test_every_kind(bootctl, journal):
     journal.add(*(entry(message_id=name, message=name, boottime=1000000 + i) for i, name in enumerate(IDS)))
     entries = bootctl("log", "--json").json()
     assert {e["message"]: e["kind"] for e in entries} == {name: name.lower().replace("_", "-") for name in IDS}
+
+
+FIELDS = [name for name in re.findall(r'^#define FIELD_\w+ "(\w+)"', (SOURCE / "src/names.h").read_text(), re.M)]
+
+
+def test_every_field(bootctl, journal):
+    """Those in the code are shown, and those shown are described in rcu-bootctl(1)."""
+    journal.add(entry(**{name: 1234567 for name in FIELDS}))
+    (data,) = bootctl("log", "--json").json()
+    keys = {k for k, v in data.items() if v in (1234567, "1234567", ["1234567"])}
+    assert len(keys) == len(FIELDS)
+    assert undescribed(json_keys(data)) == []
 
 
 def test_entry_without_our_clock(bootctl, journal):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conftest import NOBODY, SOURCE
+from conftest import NOBODY, SOURCE, json_keys, undescribed
 
 ETC, RUN, USR = ("/etc/rcu-bootd/policy.d", "/run/rcu-bootd/policy.d", "/usr/lib/rcu-bootd/policy.d")
 
@@ -290,3 +290,17 @@ def test_show_faulty(bootctl, tree):
     tree.policy("10-broken.policy", "[Boot]\nEndWhen=a.target\nDeadlineSec=0\n")
     result = bootctl("policy", "show", "10-broken", code=1)
     assert "Policy 10-broken.policy is faulty" in result.err and f"{ETC}/10-broken.policy:3: " in result.err
+
+
+def test_json_is_described(bootctl, tree):
+    """Every key of list, explain, show and check."""
+    tree.policy("10-no.policy", policy("KernelCommandLine=nothere"))
+    tree.policy("20-yes.policy", policy(end_when="no-such.target"))
+    tree.write("usr/lib/systemd/system/x.target", "[Unit]\n")
+    data = explain(bootctl)
+    facts = data.pop("facts")
+    assert facts["KernelCommandLine"] and named(data, "10-no.policy")["mismatch"]
+    check = bootctl("policy", "check", "--json").json()
+    assert check["files"][1]["warnings"]
+    documents = [data, {"facts": []}, check, bootctl("policy", "list", "--json").json(), bootctl("policy", "show", "--json").json()]
+    assert undescribed(json_keys(documents)) == []
