@@ -14,15 +14,16 @@ typedef struct DeviceWatchHandlers {
         /* The device is there and udev is done with it. name: the milestone as the policy spells it. Once
          * for each. */
         void (*reached)(void *userdata, const char *name);
-        /* It is there, but udev has not initialised it in DEVICE_INIT_MAX_USEC (no rules, no udevd):
-         * reached() follows. */
+        /* It is there, but udev has not initialised it in DEVICE_INIT_MAX_USEC (no rules, no udevd), and has
+         * nothing left to do: reached() follows. */
         void (*uninitialized)(void *userdata, const char *name, const char *syspath);
 } DeviceWatchHandlers;
 
 #define DEVICE_INIT_MAX_USEC (5 * USEC_PER_SEC)
 
-/* Monitors first, then enumerates at device_watch_scan(). names: the milestones of kind DEVICE. Negative
- * errno. */
+/* Monitors first, then enumerates at device_watch_scan(). names: the milestones of kind DEVICE, globs
+ * (fnmatch(3)) allowed. *handlers is copied; the watch must not be freed in a handler. -EINVAL: no such
+ * name; -E2BIG: more than MILESTONES_MAX; -ENOMEM; negative errno. */
 int device_watch_open(sd_event *event,
                 char *const *names,
                 const DeviceWatchHandlers *handlers,
@@ -31,8 +32,10 @@ int device_watch_open(sd_event *event,
 DeviceWatch *device_watch_free(DeviceWatch *w);
 DEFINE_TRIVIAL_CLEANUP_FUNC(DeviceWatch *, device_watch_free);
 
+/* Looks at the devices that are there now; done again by itself when the kernel had to drop events. -ENOMEM,
+ * negative errno. */
 int device_watch_scan(DeviceWatch *w);
 
-/* "SUBSYSTEM" and "SUBSYSTEM:PROPERTY=VALUE" of every device in the subsystems, for [Match] Device=.
- * Negative errno. */
+/* "SUBSYSTEM", once, and "SUBSYSTEM:PROPERTY=VALUE" of every device in the subsystems (globs allowed), for
+ * [Match] Device=. -ENOMEM, negative errno. */
 int device_list_facts(char *const *subsystems, char ***ret);
