@@ -295,6 +295,7 @@ class Bootctl:
                 pytest.fail("this test becomes another user: run it as root")
             identity = {"user": user, "group": user, "extra_groups": []}
             command[0] = self.for_everybody()
+            env = {"GCOV_PREFIX": self.scratch(), **(env or {})}  # nobody cannot write into the build directory
         result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 text=True, errors="surrogateescape", timeout=PATIENCE, check=False,
                                 env=environment(**(env or {})), cwd=cwd, **identity)
@@ -319,6 +320,13 @@ class Bootctl:
         self.check(result)
         assert code is None or result.code == code, result
         return result
+
+    def scratch(self):
+        """A directory for anybody's files."""
+        path = self.tree.path.parent / "scratch"
+        path.mkdir(exist_ok=True)
+        path.chmod(0o1777)
+        return str(path)
 
     def for_everybody(self):
         """The build directory may be one that others cannot enter."""
