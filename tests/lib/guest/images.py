@@ -49,7 +49,7 @@ MODULES = (
 BUILD_PACKAGES = (
     "gcc", "clang", "make", "autoconf", "automake", "pkg-config", "libc6-dev",
     "libsystemd-dev", "libudev-dev", "libinih-dev", "libjansson-dev", "check",
-    "libumockdev-dev", "umockdev", "libglib2.0-dev", "dbus-daemon", "systemd", "mandoc",
+    "libumockdev-dev", "umockdev", "libglib2.0-dev", "dbus-daemon", "systemd", "systemd-journal-remote", "mandoc",
     "python3", "python3-pytest", "git", "procps",
 )  # fmt: skip
 
