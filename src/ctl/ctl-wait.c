@@ -115,7 +115,9 @@ static int say_timeout(const Ctl *ctl) {
         _cleanup_(boot_record_done) BootRecord record = {};
 
         if (state_file_read(ctl->root_fd, &record) < 0)
-                ctl_error("RCU's boot has not ended within %s s.", ctl->timeout);
+                ctl_error("RCU's boot has not ended within the timeout of %s, nor has rcu-bootd recorded "
+                          "anything.",
+                                ctl->timeout);
         else
                 ctl_error("RCU's boot has not ended within the timeout of %s (phase: %s). See: rcu-bootctl "
                           "status",
