@@ -150,17 +150,23 @@ static void send_text(const char *text) {
         send_size(text, strlen(text));
 }
 
-/* A process of its own, which holds nothing of ours but the tree: not the inbox's socket, above all. Its
- * exit status is the function's value. */
+/* The inbox's own above all: as long as anybody holds it, it is not gone. Other files stay: one is Check's,
+ * which each assertion writes to. */
+static void close_sockets(void) {
+        struct stat st;
+
+        for (int fd = STDERR_FILENO + 1; fd < 256; fd++)
+                if (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode))
+                        close(fd);
+}
+
+/* A process of its own. Its exit status is the function's value. */
 static pid_t spawn(int (*function)(void)) {
         pid_t pid = fork();
 
         ck_assert_int_ge(pid, 0);
         if (pid == 0) {
-                if ((tree.fd > STDERR_FILENO + 1 &&
-                                    close_range(STDERR_FILENO + 1, (unsigned) tree.fd - 1, 0) < 0) ||
-                                close_range((unsigned) tree.fd + 1, ~0U, 0) < 0)
-                        abort();
+                close_sockets();
                 _exit(function());
         }
         return pid;
@@ -179,6 +185,11 @@ static int status_of(pid_t pid) {
 static void run_once(usec_t since) {
         ck_assert_int_ge(sd_event_run(tree.event, 50 * USEC_PER_MSEC), 0);
         ck_assert_msg(fs_now() - since < BOUND_USEC, "nothing happened");
+}
+
+static void check_nothing_refused(void) {
+        ck_assert_msg(tree.refusals == 0, "refused: %s, from process %ld, user %ld", tree.what,
+                        (long) tree.sender.pid, (long) tree.sender.uid);
 }
 
 static void run_until_messages(unsigned n) {
@@ -283,7 +294,7 @@ START_TEST(test_case_21_harmless) {
                 ck_assert_uint_eq(tree.size, strlen(texts[i]));
         }
         ck_assert_ptr_null(tree.milestones);
-        ck_assert_uint_eq(tree.refusals, 0);
+        check_nothing_refused();
 }
 END_TEST
 
@@ -593,7 +604,7 @@ START_TEST(test_case_24_claim) {
         ck_assert_int_eq(status_of(spawn(claim_to_be_root)), 0);
         run_until_idle();
         ck_assert_uint_eq(tree.messages, 0);
-        ck_assert_uint_eq(tree.refusals, 0);
+        check_nothing_refused();
 }
 END_TEST
 
@@ -661,7 +672,7 @@ START_TEST(test_case_25_flood) {
         ck_assert_uint_le(mallinfo2().uordblks, used + 65536);
         ck_assert_int_eq(run_until_exit(root), 0);
         ck_assert_uint_ge(tree.turns, FLOOD_DATAGRAMS / TURN_MAX);
-        ck_assert_uint_eq(tree.refusals, 0);
+        check_nothing_refused();
         ck_assert_int_eq(kill(flooder, SIGKILL), 0);
         ck_assert_int_eq(waitpid(flooder, NULL, 0), flooder);
 }
