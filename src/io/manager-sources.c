@@ -43,15 +43,11 @@ static void on_pid1(Manager *m, const InboxMessage *message, const char *raw, si
                 reach(m, MILESTONE_STARTUP_FINISHED, MILESTONE_SOURCE_PID1);
 }
 
-static void refuse(Manager *m, const char *what, const InboxSender *sender) {
-        audit_refused(m->audit, what, sender->pid, sender->uid, 0);
-}
-
 static void on_requests(Manager *m, const InboxMessage *message, const InboxSender *sender) {
         if (!message->end && !message->extend)
                 return;
         if (sender->uid != 0) {
-                refuse(m, "only root may end or extend boot", sender);
+                inbox_refuse(m->inbox, "only root may end or extend boot", sender);
                 return;
         }
 
@@ -81,7 +77,7 @@ static void on_message(void *userdata,
                         for (char **name = message->milestones; *name; name++)
                                 reach(m, *name, MILESTONE_SOURCE_INBOX);
                 else
-                        refuse(m,
+                        inbox_refuse(m->inbox,
                                         "this user is not in the policy's AllowUsers=, so may not announce "
                                         "milestones",
                                         sender);
