@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What scenarios have in common: policies for them, and what must be true of every boot."""
 
+import multiprocessing
+import os
 import re
+import socket
 from pathlib import Path
 
 NAMES_H = Path(__file__).resolve().parents[3] / "src/names.h"
@@ -90,3 +93,29 @@ def assert_never_again(guest, expedited=True):
     wanted = ["1", "0"] if expedited else ["0"]
     guest.wait_for(lambda: values_written(guest, "rcu_expedited")[-1:] == ["0"], "the last write to be seen")
     assert values_written(guest, "rcu_expedited") == wanted
+
+
+def send(guest, *datagrams, uid=0, times=1):
+    """Starts a process, user @uid, that sends the datagrams (bytes) to the daemon's inbox, @times over, and exits. Returns
+    its multiprocessing.Process, which the caller joins."""
+    process = multiprocessing.get_context("fork").Process(
+        target=_send, args=(guest.path("/run/rcu-bootd"), datagrams, uid, times), daemon=True
+    )
+    process.start()
+    return process
+
+
+def _send(directory, datagrams, uid, times):
+    # As another user the path through the guest's /proc entry would be closed.
+    os.chdir(directory)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as inbox:
+        inbox.connect("notify")
+        try:
+            for _ in range(times):
+                for datagram in datagrams:
+                    inbox.send(datagram)
+        except (ConnectionRefusedError, ConnectionResetError):
+            pass  # boot has ended
