@@ -19,8 +19,11 @@ typedef struct BusWatchHandlers {
         void (*probed)(void *userdata);
 } BusWatchHandlers;
 
-/* names: the milestones of kind UNIT and STARTUP_FINISHED. *ret_probing: whether a bus is there, so that
- * probed() will be called later; if false it will not be called. Negative errno. */
+/* names: the milestones of kind UNIT and STARTUP_FINISHED; none: no connection is made. *ret_probing:
+ * whether a bus is there, so that probed() will be called later; if false it will not be called. Never
+ * waits. Handlers are called from the event loop only, and must not free the watch. root_fd must stay open
+ * as long as the watch. That there is no bus, or none that can be reached, is no error: it is tried again.
+ * -ENOMEM. */
 int bus_watch_open(int root_fd,
                 sd_event *event,
                 char *const *names,
@@ -31,6 +34,7 @@ int bus_watch_open(int root_fd,
 BusWatch *bus_watch_free(BusWatch *w);
 DEFINE_TRIVIAL_CLEANUP_FUNC(BusWatch *, bus_watch_free);
 
-/* The jobs that PID 1 has queued, as "UNIT/TYPE" ("foo.service/start"), running ones first; at most 16.
- * Waits for timeout usec at most. -ENOTCONN: no bus; negative errno. */
+/* The jobs that PID 1 has queued, as "UNIT/TYPE" ("foo.service/start"), running ones first, then those that
+ * start something; at most 16. Waits for timeout usec at most, on a connection of its own: no handler is
+ * called meanwhile. -ENOTCONN: no bus, or one that has not answered so far; -ETIMEDOUT; negative errno. */
 int bus_watch_list_jobs(BusWatch *w, usec_t timeout, char ***ret);
