@@ -161,22 +161,6 @@ void audit_entry_policy_rejected(AuditEntry *e, const char *path, char *const *e
         audit_text_field(e, FIELD_POLICY_FILE, path);
 }
 
-bool audit_limit_allows(AuditLimit *l, usec_t now, unsigned suppressed, unsigned *ret_suppressed) {
-        if (l->n == 0 || now >= l->since + AUDIT_REFUSED_INTERVAL_USEC) {
-                l->since = now;
-                l->n = 0;
-        }
-        if (l->n >= AUDIT_REFUSED_BURST) {
-                l->suppressed += 1 + suppressed;
-                return false;
-        }
-
-        l->n++;
-        *ret_suppressed = l->suppressed + suppressed;
-        l->suppressed = 0;
-        return true;
-}
-
 void audit_entry_refused(
                 AuditEntry *e, const char *what, pid_t pid, uid_t uid, unsigned suppressed, usec_t now) {
         open_message(e, LOG_NOTICE);

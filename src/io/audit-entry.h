@@ -34,21 +34,6 @@ void audit_entry_transition(AuditEntry *e,
                 char *const *jobs);
 void audit_entry_policy_rejected(AuditEntry *e, const char *path, char *const *errors, usec_t now);
 
-/* So that nobody can fill the journal with what is refused to them: so many entries in a row, then no more
- * until so much time has passed. */
-#define AUDIT_REFUSED_BURST 5U
-#define AUDIT_REFUSED_INTERVAL_USEC (10 * USEC_PER_SEC)
-
-typedef struct AuditLimit {
-        usec_t since;
-        unsigned n;
-        unsigned suppressed;
-} AuditLimit;
-
-/* Whether an entry may be written at `now`, which stands for itself and `suppressed` others; then, what had
- * to be left out since the last one is in *ret_suppressed, those included. A zeroed limit is a fresh one. */
-bool audit_limit_allows(AuditLimit *l, usec_t now, unsigned suppressed, unsigned *ret_suppressed);
-
 /* pid: 0 if the sender is outside our pid namespace. suppressed: refused since the last entry of the kind,
  * and not told of. */
 void audit_entry_refused(

@@ -19,7 +19,6 @@ struct Audit {
         int root_fd;
         bool own_root;
         bool foreground;
-        AuditLimit refused;
 };
 
 int audit_open(int root_fd, bool foreground, Audit **ret) {
@@ -113,8 +112,6 @@ void audit_refused(Audit *a, const char *what, pid_t pid, uid_t uid, unsigned su
         usec_t now = fs_now();
         AuditEntry e;
 
-        if (!audit_limit_allows(&a->refused, now, suppressed, &suppressed))
-                return;
         audit_entry_refused(&e, what, pid, uid, suppressed, now);
         emit(a, &e, now);
 }

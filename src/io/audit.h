@@ -23,8 +23,8 @@ void audit_transition(
 /* A policy file that was skipped, with its faults. */
 void audit_policy_rejected(Audit *a, const char *path, char *const *errors);
 
-/* A message that was refused: what it asked, and why not. A few in ten seconds; of the others only the
- * number is told. */
+/* A message that was refused: what it asked, and why not. suppressed: others since the last entry, of which
+ * only the number is told (inbox.h limits them). */
 void audit_refused(Audit *a, const char *what, pid_t pid, uid_t uid, unsigned suppressed);
 
 void audit_device_uninitialized(Audit *a, const char *milestone, const char *syspath);

@@ -71,27 +71,6 @@ START_TEST(test_refused) {
 }
 END_TEST
 
-/* case 25: however many are refused, few entries tell of it; and in the end none has gone uncounted. */
-START_TEST(test_refused_limit) {
-        usec_t start = UINT64_C(7000000);
-        unsigned suppressed = 0, total = 0;
-        AuditLimit l = {};
-
-        for (unsigned i = 0; i < 100000; i++)
-                if (audit_limit_allows(&l, start + i, i == 50000 ? 7 : 0, &suppressed)) {
-                        ck_assert_uint_eq(suppressed, 0);
-                        total++;
-                }
-        ck_assert_uint_eq(total, AUDIT_REFUSED_BURST);
-
-        ck_assert(!audit_limit_allows(&l, start + AUDIT_REFUSED_INTERVAL_USEC - 1, 0, &suppressed));
-        ck_assert(audit_limit_allows(&l, start + AUDIT_REFUSED_INTERVAL_USEC, 2, &suppressed));
-        ck_assert_uint_eq(suppressed, 100000 - AUDIT_REFUSED_BURST + 7 + 1 + 2);
-        ck_assert(audit_limit_allows(&l, start + AUDIT_REFUSED_INTERVAL_USEC, 0, &suppressed));
-        ck_assert_uint_eq(suppressed, 0);
-}
-END_TEST
-
 /* case 27 */
 START_TEST(test_device_uninitialized) {
         _cleanup_free_ char *text = NULL;
@@ -239,7 +218,6 @@ int main(void) {
 
         tcase_add_test(tc, test_policy_rejected);
         tcase_add_test(tc, test_refused);
-        tcase_add_test(tc, test_refused_limit);
         tcase_add_test(tc, test_device_uninitialized);
         tcase_add_test(tc, test_log);
         tcase_add_test(tc, test_odd_text);

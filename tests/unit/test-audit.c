@@ -217,25 +217,6 @@ END_TEST
 
 /* --- the kernel's log --- */
 
-START_TEST(test_many_refused) {
-        _cleanup_free_ char *text = NULL;
-        size_t n = 0;
-        Audit *a;
-
-        test_tree_write(tree, PATH_KMSG, "");
-        a = audit_new(false);
-        for (unsigned i = 0; i < 1000; i++)
-                audit_refused(a, "no", 2, 3, 0);
-        audit_free(a);
-
-        text = test_tree_read(tree, PATH_KMSG);
-        for (const char *p = text; (p = strchr(p, '\n')); p++)
-                n++;
-        ck_assert_uint_ge(n, 1);
-        ck_assert_uint_lt(n, 500);
-}
-END_TEST
-
 START_TEST(test_another_root) {
         Audit *a;
         int fd;
@@ -337,7 +318,6 @@ int main(void) {
         tcase_add_test(tc, test_own_root_without_a_journal);
         tcase_add_test(tc, test_own_root_with_a_journal_that_is_full);
         tcase_add_test(tc, test_another_root);
-        tcase_add_test(tc, test_many_refused);
         tcase_add_test(tc, test_long_line);
         tcase_add_test(tc, test_nowhere_to_go);
         tcase_add_test(tc, test_foreground);
