@@ -2,9 +2,9 @@
 #include "state.h"
 
 #include <errno.h>
-#include <inttypes.h>
 
 #include "strv.h"
+#include "text.h"
 
 /* The last line: a text without it was cut. */
 #define STATE_END "COMPLETE=1\n"
@@ -15,122 +15,132 @@ static const char *const stage_table[_KNOB_STAGE_MAX] = {
         [KNOB_STAGE_AFTER] = "after",
 };
 
-static void format_knob(FILE *f, Knob knob, const KnobRecord *k) {
+static void put_line(Text *t, const char *key, const char *value) {
+        text_put(t, key);
+        text_put(t, "=");
+        text_put_plain(t, value);
+        text_put(t, "\n");
+}
+
+static void put_number(Text *t, const char *key, uint64_t v) {
+        text_put(t, key);
+        text_put(t, "=");
+        text_put_unsigned(t, v);
+        text_put(t, "\n");
+}
+
+/* " NAME_FIELD:VALUE" */
+static void put_result(Text *t, const char *name, const char *field, int64_t value) {
+        text_put(t, " ");
+        text_put(t, name);
+        text_put(t, field);
+        text_put_signed(t, value);
+}
+
+static void put_stage(Text *t, const KnobRecord *k, KnobStage stage) {
+        const KnobResult *r = &k->result[stage];
+        const char *name = stage_table[stage];
         char buf[24];
 
-        fprintf(f, "KNOB_%s=present:%d", knob_info(knob)->name, k->present);
+        if (k->setting[stage].action != KNOB_ACTION_NONE) {
+                text_put(t, " ");
+                text_put(t, name);
+                text_put(t, ":");
+                text_put(t, knob_setting_to_string(&k->setting[stage], buf, sizeof(buf)));
+        }
+        if (!r->attempted)
+                return;
+        put_result(t, name, "_asked:", r->asked);
+        put_result(t, name, "_errno:", -r->error);
+        if (r->has_read_back)
+                put_result(t, name, "_read:", r->read_back);
+}
+
+static void put_knob(Text *t, Knob knob, const KnobRecord *k) {
+        text_put(t, "KNOB_");
+        text_put(t, knob_info(knob)->name);
+        text_put(t, "=present:");
+        text_put_unsigned(t, k->present);
         if (k->has_found)
-                fprintf(f, " found:%" PRIi64, k->found);
-        fprintf(f, " default:%" PRIi64, k->kernel_default);
-
-        for (KnobStage stage = 0; stage < _KNOB_STAGE_MAX; stage++) {
-                const KnobResult *r = &k->result[stage];
-                const char *name = stage_table[stage];
-
-                if (k->setting[stage].action != KNOB_ACTION_NONE)
-                        fprintf(f, " %s:%s", name,
-                                        knob_setting_to_string(&k->setting[stage], buf, sizeof(buf)));
-                if (!r->attempted)
-                        continue;
-                fprintf(f, " %s_asked:%" PRIi64 " %s_errno:%d", name, r->asked, name, -r->error);
-                if (r->has_read_back)
-                        fprintf(f, " %s_read:%" PRIi64, name, r->read_back);
-        }
-
-        fputc('\n', f);
+                put_result(t, "found", ":", k->found);
+        put_result(t, "default", ":", k->kernel_default);
+        for (KnobStage stage = 0; stage < _KNOB_STAGE_MAX; stage++)
+                put_stage(t, k, stage);
+        text_put(t, "\n");
 }
 
-static int format_condition(FILE *f, const BootRecord *record) {
-        const MilestoneCondition *c = &record->end_when;
+static void put_end_when(Text *t, const MilestoneCondition *c, size_t alternative) {
+        const char *separator = "";
 
-        for (size_t a = 0; a < c->n_alternatives; a++) {
-                const char *separator = "";
-
-                fprintf(f, "END_WHEN_%zu=", a + 1);
-                for (size_t i = 0; i < c->n_names; i++)
-                        if (c->alternatives[a] & (UINT32_C(1) << i)) {
-                                fprintf(f, "%s%s", separator, c->names[i]);
-                                separator = " ";
-                        }
-                fputc('\n', f);
-        }
-
+        text_put(t, "END_WHEN_");
+        text_put_unsigned(t, alternative + 1);
+        text_put(t, "=");
         for (size_t i = 0; i < c->n_names; i++)
+                if (c->alternatives[alternative] & (UINT32_C(1) << i)) {
+                        text_put(t, separator);
+                        text_put(t, c->names[i]);
+                        separator = " ";
+                }
+        text_put(t, "\n");
+}
+
+static void put_reached(Text *t, const BootRecord *record, size_t i) {
+        text_put(t, "REACHED_");
+        text_put_unsigned(t, i + 1);
+        text_put(t, "=");
+        text_put_unsigned(t, record->reached_at[i]);
+        text_put(t, " ");
+        text_put(t, milestone_source_to_string(record->reached_by[i]));
+        text_put(t, " ");
+        text_put(t, record->end_when.names[i]);
+        text_put(t, "\n");
+}
+
+static void put_users(Text *t, char *const *users) {
+        const char *separator = "";
+
+        text_put(t, "ALLOW_USERS=");
+        for (; users && *users; users++) {
+                text_put(t, separator);
+                text_put(t, *users);
+                separator = " ";
+        }
+        text_put(t, "\n");
+}
+
+static void put_all(Text *t, const BootRecord *record) {
+        put_number(t, "VERSION", STATE_VERSION);
+        put_line(t, "PHASE", boot_phase_to_string(record->phase));
+        put_line(t, "REASON", boot_reason_to_string(record->reason));
+        put_line(t, "REASON_TEXT", record->reason_text);
+        put_number(t, "SINCE_USEC", record->since);
+        put_number(t, "STARTED_USEC", record->started);
+        put_number(t, "STARTS", record->starts);
+        put_number(t, "NOT_BEFORE_USEC", record->not_before);
+        put_number(t, "DEADLINE_USEC", record->deadline);
+        put_number(t, "EXTENDED", record->extended);
+        put_line(t, "MODE", rcu_mode_to_string(record->mode));
+        put_line(t, "POLICY", strempty(record->policy_name));
+        put_line(t, "POLICY_FILE", strempty(record->policy_path));
+        put_line(t, "POLICY_WHY", strempty(record->policy_why));
+        put_users(t, record->allow_users);
+
+        for (size_t a = 0; a < record->end_when.n_alternatives; a++)
+                put_end_when(t, &record->end_when, a);
+        for (size_t i = 0; i < record->end_when.n_names; i++)
                 if (record->reached & (UINT32_C(1) << i))
-                        fprintf(f, "REACHED_%zu=%" PRIu64 " %s %s\n", i + 1, record->reached_at[i],
-                                        milestone_source_to_string(record->reached_by[i]), c->names[i]);
-
-        return 0;
-}
-
-/* A value of foreign origin: whatever could end the line is made visible instead. */
-static void format_text(FILE *f, const char *key, const char *value) {
-        fprintf(f, "%s=", key);
-        for (const char *p = strempty(value); *p; p++)
-                fputc((unsigned char) *p < ' ' || *p == 0x7f ? '?' : *p, f);
-        fputc('\n', f);
-}
-
-static int format_users(FILE *f, const BootRecord *record) {
-        _cleanup_free_ char *users = NULL;
-        int r;
-
-        r = strv_join(record->allow_users, " ", &users);
-        if (r < 0)
-                return r;
-
-        fprintf(f, "ALLOW_USERS=%s\n", users);
-        return 0;
-}
-
-static int format_all(FILE *f, const BootRecord *record) {
-        int r;
-
-        fprintf(f, "VERSION=%d\n", STATE_VERSION);
-        fprintf(f, "PHASE=%s\n", boot_phase_to_string(record->phase));
-        fprintf(f, "REASON=%s\n", boot_reason_to_string(record->reason));
-        format_text(f, "REASON_TEXT", record->reason_text);
-        fprintf(f, "SINCE_USEC=%" PRIu64 "\n", record->since);
-        fprintf(f, "STARTED_USEC=%" PRIu64 "\n", record->started);
-        fprintf(f, "STARTS=%u\n", record->starts);
-        fprintf(f, "NOT_BEFORE_USEC=%" PRIu64 "\n", record->not_before);
-        fprintf(f, "DEADLINE_USEC=%" PRIu64 "\n", record->deadline);
-        fprintf(f, "EXTENDED=%d\n", record->extended);
-        fprintf(f, "MODE=%s\n", rcu_mode_to_string(record->mode));
-        format_text(f, "POLICY", record->policy_name);
-        format_text(f, "POLICY_FILE", record->policy_path);
-        format_text(f, "POLICY_WHY", record->policy_why);
-
-        r = format_users(f, record);
-        if (r < 0)
-                return r;
-
-        format_condition(f, record);
+                        put_reached(t, record, i);
         FOREACH_KNOB(knob)
-                format_knob(f, knob, &record->knobs[knob]);
+                put_knob(t, knob, &record->knobs[knob]);
 
-        fputs(STATE_END, f);
-        return 0;
+        text_put(t, STATE_END);
 }
 
 int state_format(const BootRecord *record, char **ret) {
-        _cleanup_free_ char *text = NULL;
-        size_t size;
-        FILE *f;
-        int r;
+        _cleanup_(text_done) Text t = {};
 
-        f = open_memstream(&text, &size);
-        if (!f)
-                return -ENOMEM;
-
-        r = format_all(f, record);
-        if (fclose(f) != 0 && r >= 0)
-                r = -ENOMEM;
-        if (r < 0)
-                return r;
-
-        *ret = TAKE_PTR(text);
-        return 0;
+        put_all(&t, record);
+        return text_finish(&t, ret);
 }
 
 /* Digits alone, unlike strtoull(): no sign, no blank. */
