@@ -30,7 +30,7 @@ struct Inbox {
         bool has_refused;
         usec_t refused_at;
         unsigned suppressed;
-        char buffer[INBOX_MESSAGE_MAX];
+        char buffer[]; /* INBOX_MESSAGE_MAX; no page of it is touched before there is a message */
 };
 
 /* The datagram at the head of the queue. */
@@ -90,7 +90,7 @@ static int peek(Inbox *i, Head *ret) {
                 struct cmsghdr header;
                 char room[CMSG_SPACE(sizeof(struct ucred))];
         } control;
-        struct iovec iov = { .iov_base = i->buffer, .iov_len = sizeof(i->buffer) };
+        struct iovec iov = { .iov_base = i->buffer, .iov_len = INBOX_MESSAGE_MAX };
         struct msghdr message = {
                 .msg_iov = &iov,
                 .msg_iovlen = 1,
@@ -209,7 +209,7 @@ int inbox_open(int root_fd, sd_event *event, const InboxHandlers *handlers, void
         _cleanup_(inbox_freep) Inbox *i = NULL;
         int r;
 
-        i = malloc(sizeof(*i));
+        i = malloc(sizeof(*i) + INBOX_MESSAGE_MAX);
         if (!i)
                 return -ENOMEM;
         *i = (Inbox){ .fd = -1, .dir_fd = -1, .handlers = *handlers, .userdata = userdata };
