@@ -163,14 +163,28 @@ static void on_start(BootRecord *record, const BootEvent *event, BootActions *ac
 }
 
 static void on_end(BootRecord *record, const BootEvent *event, BootActions *actions) {
-        if (record->phase == BOOT_PHASE_NONE) {
-                /* Nobody has begun: the daemon died before it could record anything. */
-                record->started = event->now;
-                record->starts++;
-        } else if (!is_open(record))
+        if (is_open(record))
+                end_boot(record, event->end.reason, event->end.text, event->now, actions);
+}
+
+/* The machine must end up in its after state, whatever the daemon died of: boot is left to the next daemon
+ * only if there will be one, and if it has the record to go on with. */
+static void on_died(BootRecord *record, const BootEvent *event, BootActions *actions) {
+        if (record->phase == BOOT_PHASE_ENDED)
                 return;
 
-        end_boot(record, event->end.reason, event->end.text, event->now, actions);
+        record->deaths++;
+
+        if (record->phase == BOOT_PHASE_NONE) {
+                record->started = event->now;
+                record->starts = 1;
+        } else if (event->died.restarts && record->deaths < BOOT_DEATHS_MAX &&
+                        event->now < record->deadline) {
+                push(actions, (BootAction){ .type = BOOT_ACTION_SAVE });
+                return;
+        }
+
+        end_boot(record, BOOT_REASON_DAEMON_DIED, NULL, event->now, actions);
 }
 
 static void on_milestone(BootRecord *record, const BootEvent *event, BootActions *actions) {
@@ -310,6 +324,9 @@ void boot_phase_step(BootRecord *record, const BootEvent *event, BootActions *re
                 if (record->phase == BOOT_PHASE_PROBING)
                         finish_probing(record, event, ret_actions);
                 break;
+        case BOOT_EVENT_DIED:
+                on_died(record, event, ret_actions);
+                return; /* there is no daemon that could do anything in time */
         case BOOT_EVENT_MILESTONE:
                 on_milestone(record, event, ret_actions);
                 break;

@@ -20,6 +20,7 @@ typedef enum BootEventType {
         BOOT_EVENT_MILESTONE, /* reached */
         BOOT_EVENT_END,       /* asked for by someone whom the edges found entitled, with reason and text */
         BOOT_EVENT_EXTEND,    /* likewise: the deadline is to be no earlier than `extend` from now */
+        BOOT_EVENT_DIED,      /* the daemon is dead, and this is what looks after its boot (--post-stop) */
         BOOT_EVENT_TICK,      /* the timer that was asked for has run out */
         BOOT_EVENT_KNOB,      /* what became of a BOOT_ACTION_WRITE_KNOB */
         BOOT_EVENT_MODE,      /* what became of a BOOT_ACTION_READ_MODE */
@@ -46,6 +47,9 @@ typedef struct BootEvent {
                 struct {
                         usec_t by;
                 } extend;
+                struct {
+                        bool restarts; /* the service manager will start the next daemon */
+                } died;
                 struct {
                         Knob knob;
                         KnobStage stage;
@@ -100,6 +104,8 @@ typedef struct BootActions {
 
 /* How long PROBING lasts at most: a bus that accepts connections but never answers must not hold up boot. */
 #define BOOT_PROBE_MAX_USEC (3 * USEC_PER_SEC)
+/* A boot of which so many daemons have died is not left to a further one. */
+#define BOOT_DEATHS_MAX 3U
 /* How often a rescue shell's end is looked for. */
 #define BOOT_RESCUE_RECHECK_USEC (1 * USEC_PER_SEC)
 

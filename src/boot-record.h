@@ -62,6 +62,7 @@ typedef struct BootRecord {
         usec_t since;                      /* when the phase was entered */
         usec_t started;                    /* when the first daemon of this boot started */
         unsigned starts;                   /* daemons started in this boot */
+        unsigned deaths;                   /* daemons of this boot that died */
         usec_t not_before;
         usec_t deadline;
         bool extended; /* the deadline is later than the policy's */

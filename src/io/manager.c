@@ -21,9 +21,6 @@
  */
 #define LIST_JOBS_USEC (500 * USEC_PER_MSEC)
 
-/* A daemon that died this often is not worth a further start. */
-#define STARTS_MAX 3U
-
 static void manager_done(Manager *m) {
         bus_watch_free(m->bus);
         device_watch_free(m->devices);
@@ -230,33 +227,28 @@ static int wait_for_end(Manager *m, bool damaged) {
         return MIN(r, 0);
 }
 
-/* What systemd told ExecStopPost= of the daemon's end (systemd.exec(5), $SERVICE_RESULT): after anything but
- * success, Restart= brings up the next daemon, unless the unit has been masked or removed meanwhile. */
+/* What systemd tells ExecStopPost= of the daemon's end (systemd.exec(5), $SERVICE_RESULT): after anything
+ * but success, Restart= brings up the next daemon, unless the unit has been masked or removed meanwhile. */
 static bool restart_follows(const Manager *m) {
         const char *result = getenv("SERVICE_RESULT");
 
-        return result && !streq(result, "success") && m->record.starts < STARTS_MAX &&
-                        unit_files_is_usable(m->root_fd, UNIT_NAME);
+        return result && !streq(result, "success") && unit_files_is_usable(m->root_fd, UNIT_NAME);
 }
 
-/* The machine must end up in its after state, whatever the daemon died of. What cannot be read of the dead
- * daemon's doings is made up for by the built-in policy, which needs no file. */
-static int end_after_death(Manager *m) {
+/* What cannot be read of the dead daemon's doings is made up for by the built-in policy, which needs no
+ * file. */
+static int see_to_death(Manager *m) {
         int r;
 
         r = state_file_read(m->root_fd, &m->record);
-        if (r < 0) {
+        if (r < 0)
                 r = boot_setup_builtin(m->root_fd, &m->record);
-                if (r < 0)
-                        return r;
-        } else if (m->record.phase == BOOT_PHASE_ENDED)
-                return 0;
-        else if (restart_follows(m)) {
-                audit_log(m->audit, LOG_NOTICE, "The daemon died; boot goes on with the next one.");
-                return 0;
-        }
+        if (r < 0)
+                return r;
 
-        manager_feed(m, (BootEvent){ .type = BOOT_EVENT_END, .end = { .reason = BOOT_REASON_DAEMON_DIED } });
+        manager_feed(m, (BootEvent){ .type = BOOT_EVENT_DIED, .died = { .restarts = restart_follows(m) } });
+        if (m->record.phase != BOOT_PHASE_ENDED)
+                audit_log(m->audit, LOG_NOTICE, "The daemon died; the next one goes on.");
         return 0;
 }
 
@@ -288,7 +280,7 @@ static int run(Manager *m, const ManagerOptions *options) {
                 return log_lock_error(m, r);
 
         if (options->post_stop)
-                return end_after_death(m);
+                return see_to_death(m);
 
         r = boot_setup_load(m->root_fd, options->policy_path, m->audit, &m->record, &damaged);
         if (r < 0)

@@ -243,6 +243,7 @@ def state_text(knobs=None, end_when=("a.target home-screen",), reached=(), compl
         "SINCE_USEC": 12345678,
         "STARTED_USEC": 1234567,
         "STARTS": 1,
+        "DEATHS": 0,
         "NOT_BEFORE_USEC": 0,
         "DEADLINE_USEC": 120000000,
         "EXTENDED": 0,
@@ -383,7 +384,15 @@ class Bootd:
         """Starts it and waits until [During] is in force and recorded."""
         self.start(*args, env=env)
         self.until("booting")
+        wait_for(self.during_is_recorded, f"[During] to be recorded; the log so far:\n{self.log}")
         return self.process
+
+    def during_is_recorded(self):
+        """Of each knob that this kernel has and [During] names."""
+        state = self.tree.state() or {}
+        knobs = [value.split() for key, value in state.items() if key.startswith("KNOB_")]
+        return all("present:1" not in words or not any(word.startswith("during:") for word in words)
+                   or any(word.startswith("during_asked:") for word in words) for words in knobs)
 
     def signal(self, number):
         self.process.send_signal(number)

@@ -95,8 +95,10 @@ static inline void world_write(World *w, const BootAction *action, BootEvent *re
 
         if (action->stage == KNOB_STAGE_AFTER)
                 w->after_begun = true;
-        else
+        else {
                 require(!w->after_begun);
+                require(w->now < w->record.deadline);
+        }
         w->writes[action->stage]++;
 
         if (!fails)
@@ -198,6 +200,17 @@ static inline bool condition_is_due(const World *w) {
                         w->now >= w->record.not_before;
 }
 
+/* When the machine must be woken, at the latest, to see what it has to see. */
+static inline usec_t latest_timer(const World *w) {
+        if (w->record.phase == BOOT_PHASE_PROBING)
+                return MIN(w->record.deadline, w->record.since + BOOT_PROBE_MAX_USEC);
+        if (!milestone_condition_holds(&w->record.end_when, w->record.reached))
+                return w->record.deadline;
+        if (w->now < w->record.not_before)
+                return w->record.not_before;
+        return MIN(w->record.deadline, w->now + BOOT_RESCUE_RECHECK_USEC);
+}
+
 static inline void check_invariants(const World *w, const World *before) {
         if (!w->started)
                 return;
@@ -205,12 +218,14 @@ static inline void check_invariants(const World *w, const World *before) {
         if (before->started && before->record.phase == BOOT_PHASE_ENDED)
                 require(w->record.phase == BOOT_PHASE_ENDED);
         require(w->record.phase != BOOT_PHASE_ENDING);
+        require(w->record.starts >= 1);
+        require(w->audited[BOOT_AUDIT_MILESTONE] == (unsigned) __builtin_popcount(w->record.reached));
 
-        if (w->now >= w->record.deadline)
+        if (w->now >= before->record.deadline)
                 require(w->record.phase == BOOT_PHASE_ENDED);
         else if (w->record.phase != BOOT_PHASE_ENDED) {
                 /* Nothing can go to sleep for good. */
-                require(w->timer <= w->record.deadline);
+                require(w->timer <= latest_timer(w));
                 require(w->timer > w->now);
         }
 
@@ -233,9 +248,10 @@ typedef enum Symbol {
         SYMBOL_EXTEND,
         SYMBOL_TICK,
         SYMBOL_WAIT,         /* 40 s pass, then the timer's tick */
+        SYMBOL_SLEEP,        /* 40 s pass, and nobody hears of it: the machine was suspended */
         SYMBOL_RESCUE,       /* the rescue shell comes or goes */
         SYMBOL_DIE,          /* SIGKILL; the next event finds a new daemon */
-        SYMBOL_DIE_FOR_GOOD, /* the same, and --post-stop */
+        SYMBOL_DIE_FOR_GOOD, /* the same, and no daemon follows */
         _SYMBOL_MAX,
 } Symbol;
 
@@ -265,19 +281,26 @@ static inline void world_end(World *w, BootReason reason) {
         require(w->record.phase == BOOT_PHASE_ENDED);
 }
 
-static inline void world_post_stop(World *w) {
-        if (w->record.phase == BOOT_PHASE_ENDED)
-                return;
-        w->started = true;
-        w->quit = false;
-        world_end(w, BOOT_REASON_DAEMON_DIED);
+/* --post-stop, which runs after each death. */
+static inline void world_post_stop(World *w, bool restarts) {
+        BootPhase before = w->record.phase;
+
+        w->quit = before == BOOT_PHASE_ENDED;
+        world_feed(w, (BootEvent){ .type = BOOT_EVENT_DIED, .died = { .restarts = restarts } });
+        if (w->record.phase != BOOT_PHASE_ENDED) {
+                require(restarts);
+                require(before != BOOT_PHASE_NONE);
+                require(w->record.deaths < BOOT_DEATHS_MAX);
+                require(w->now < w->record.deadline);
+        } else if (before != BOOT_PHASE_ENDED)
+                check_ended(w);
 }
 
 /* Whether the symbol makes sense now: only a running daemon hears anything, only a dead one starts. */
 static inline bool symbol_applies(const World *w, Symbol symbol) {
         if (symbol == SYMBOL_START)
                 return !w->started;
-        if (symbol == SYMBOL_RESCUE || symbol == SYMBOL_DIE_FOR_GOOD)
+        if (symbol == SYMBOL_RESCUE || symbol == SYMBOL_SLEEP || symbol == SYMBOL_DIE_FOR_GOOD)
                 return true;
         return w->started;
 }
@@ -312,17 +335,18 @@ static inline void world_apply(World *w, Symbol symbol) {
         case SYMBOL_TICK:
                 world_feed(w, (BootEvent){ .type = BOOT_EVENT_TICK });
                 break;
+        case SYMBOL_SLEEP:
+                w->now += 40 * SEC;
+                break;
         case SYMBOL_RESCUE:
                 w->rescue = !w->rescue;
                 if (w->started)
                         world_feed(w, (BootEvent){ .type = BOOT_EVENT_TICK });
                 break;
         case SYMBOL_DIE:
-                world_die(w);
-                break;
         case SYMBOL_DIE_FOR_GOOD:
                 world_die(w);
-                world_post_stop(w);
+                world_post_stop(w, symbol == SYMBOL_DIE);
                 break;
         default:
                 ck_abort_msg("unknown symbol");

@@ -16,7 +16,8 @@ static uint64_t explore(const World *w, unsigned depth) {
                         continue;
                 next = *w;
                 world_apply(&next, symbol);
-                check_invariants(&next, w);
+                if (symbol != SYMBOL_SLEEP) /* nothing has happened yet */
+                        check_invariants(&next, w);
                 n += explore(&next, depth - 1);
         }
 
@@ -28,7 +29,7 @@ static const struct {
         unsigned failing;
         unsigned depth;
 } exhaustive_table[] = {
-        { 0, 8 },
+        { 0, 7 },
         { 1U << KNOB_EXPEDITED, 6 },
         { 1U << KNOB_NORMAL, 6 },
         { 1U << KNOB_BOOT_END_DELAY, 6 },

@@ -3,10 +3,10 @@
 
 /* What single sequences of events lead to. */
 
-/* S start, P probed, a/h/c milestones, M manual, T stop, E extend by 95 s, t tick, w wait 40 s, R rescue, D
- * die, X die for good */
+/* S start, P probed, a/h/c milestones, M manual, T stop, E extend by 95 s, t tick, w wait 40 s, z sleep 40
+ * s, R rescue, D die, X die for good */
 static Symbol symbol_of(char c) {
-        static const char letters[] = "SPahcMTEtwRDX";
+        static const char letters[] = "SPahcMTEtwzRDX";
         const char *p = strchr(letters, c);
 
         ck_assert_ptr_nonnull(p);
@@ -32,12 +32,16 @@ static const struct {
         { "by hand while probing", "SM", BOOT_PHASE_ENDED, BOOT_REASON_MANUAL, 0 },
         { "told to stop", "SPaT", BOOT_PHASE_ENDED, BOOT_REASON_STOPPED, 3 },
         { "a bus that never answers", "Sw", BOOT_PHASE_BOOTING, BOOT_REASON_NONE, 3 },
+        { "too late to extend", "SPzzzE", BOOT_PHASE_ENDED, BOOT_REASON_DEADLINE, 3 },
+        { "probed after the deadline", "SzzzP", BOOT_PHASE_ENDED, BOOT_REASON_DEADLINE, 0 },
         { "extended past the deadline", "SPwwEw", BOOT_PHASE_BOOTING, BOOT_REASON_NONE, 3 },
         { "extended, then the new deadline", "SPwwEwwww", BOOT_PHASE_ENDED, BOOT_REASON_DEADLINE, 3 },
         { "case 12: restarted after the end", "SPwcDSP", BOOT_PHASE_ENDED, BOOT_REASON_MILESTONES, 3 },
         { "restarted meanwhile, [During] is not written twice", "SPwDSPa", BOOT_PHASE_BOOTING,
                         BOOT_REASON_NONE, 3 },
         { "what was reached is remembered", "SPwaDSPh", BOOT_PHASE_ENDED, BOOT_REASON_MILESTONES, 3 },
+        { "the third death is the last", "SPDSPDSPD", BOOT_PHASE_ENDED, BOOT_REASON_DAEMON_DIED, 3 },
+        { "died after the deadline", "SPzzzD", BOOT_PHASE_ENDED, BOOT_REASON_DAEMON_DIED, 3 },
         { "dead until after the deadline", "SPDwS", BOOT_PHASE_BOOTING, BOOT_REASON_NONE, 3 },
         { "died for good", "SPaX", BOOT_PHASE_ENDED, BOOT_REASON_DAEMON_DIED, 3 },
         { "died for good before it left a state", "X", BOOT_PHASE_ENDED, BOOT_REASON_DAEMON_DIED, 0 },
@@ -104,6 +108,36 @@ START_TEST(dead_past_deadline) {
         world_start(&w);
         ck_assert_int_eq(w.record.reason, BOOT_REASON_DEADLINE);
         check_ended(&w);
+        boot_record_done(&w.record);
+}
+END_TEST
+
+/* rcu_normal_wake_from_gp, unreadable, on a kernel that chooses its default by the number of CPUs. */
+START_TEST(nothing_to_restore) {
+        World w = world_new(0);
+        KnobRecord *k = &w.record.knobs[KNOB_WAKE_FROM_GP];
+
+        k->has_found = false;
+        k->kernel_default = KNOB_DEFAULT_UNKNOWN;
+        k->setting[KNOB_STAGE_AFTER] = (KnobSetting){ .action = KNOB_ACTION_RESTORE };
+        world_start(&w);
+        world_end(&w, BOOT_REASON_MANUAL);
+        ck_assert(!w.record.knobs[KNOB_WAKE_FROM_GP].result[KNOB_STAGE_AFTER].attempted);
+        boot_record_done(&w.record);
+}
+END_TEST
+
+START_TEST(starts_are_counted) {
+        World w = world_new(0);
+
+        for (unsigned n = 1; n < BOOT_DEATHS_MAX; n++) {
+                world_start(&w);
+                world_feed(&w, (BootEvent){ .type = BOOT_EVENT_PROBED });
+                ck_assert_uint_eq(w.saved.starts, n);
+                world_die(&w);
+                world_post_stop(&w, true);
+                ck_assert_uint_eq(w.saved.deaths, n);
+        }
         boot_record_done(&w.record);
 }
 END_TEST
@@ -297,6 +331,8 @@ int main(void) {
         tcase_add_test(t, late_start);
         tcase_add_test(t, past_deadline_at_start);
         tcase_add_test(t, dead_past_deadline);
+        tcase_add_test(t, nothing_to_restore);
+        tcase_add_test(t, starts_are_counted);
         tcase_add_test(t, damaged_state);
         tcase_add_test(t, died_while_ending);
         tcase_add_loop_test(t, delay_after_end, 0, ELEMENTSOF(delay_table));
