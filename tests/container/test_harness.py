@@ -89,6 +89,8 @@ def test_knob_history(container):
     now = 1e6 * float(guest.output("cut -d' ' -f1 /proc/uptime"))
     assert booted < writes[0].usec < writes[3].usec < now + 10_000
     assert guest.knob_writes("rcu_normal") == []
+    guest.poweroff()
+    assert guest.knob_writes() == writes
 
 
 def test_readonly_sysfs(container):

@@ -10,6 +10,7 @@ import pytest
 
 from guest import KnobWrite, MissingPrerequisite, Tree, prereq, wait_for
 from guest.cache import artifact, cache_dir, prune
+from guest.fixtures import split_modules
 from guest.report import Report, parse_knob_writes
 
 
@@ -137,6 +138,15 @@ def test_report(tmp_path):
     assert report.rc("status") == 3
     assert report.journal(A=2) == [{"A": "2", "B": "2"}]
     assert report.errors("status") == ""
+
+
+def test_shards_are_a_partition():
+    sizes = {"a": 5, "b": 3, "c": 3, "d": 1}
+    for shards in range(1, 6):
+        parts = split_modules(sizes, shards)
+        assert len(parts) == shards
+        assert sorted(name for part in parts for name in part) == sorted(sizes)
+    assert split_modules(sizes, 2) == [["a", "d"], ["b", "c"]]
 
 
 def test_waiting_gives_up():

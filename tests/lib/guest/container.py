@@ -121,12 +121,13 @@ class Container(Guest):
     unit        boot into this unit instead of default.target
     environment dict of variables for PID 1
     uptime      seconds since the kernel started (CLOCK_BOOTTIME, CLOCK_MONOTONIC), when PID 1 starts
+    watch       False: knob_writes() has nothing, and costs the boot nothing
     args        more arguments for systemd-nspawn
     """
 
     def __init__(
         self, *, logs=None, suite="bookworm", layers=(), knobs=None, sysfs=None, cmdline="quiet", readonly=False,
-        binds=(), unconditional=True, dbus=True, unit=None, environment=None, args=(), uptime=2,
+        binds=(), unconditional=True, dbus=True, unit=None, environment=None, args=(), uptime=2, watch=True,
     ):  # fmt: skip
         self._own_logs = logs is None
         super().__init__(logs or tempfile.mkdtemp(prefix="rcu-bootd-container."))
@@ -146,7 +147,8 @@ class Container(Guest):
             self._prepare_shared(cmdline)
             self._prepare_sys({**STOCK_KNOBS, **(knobs or {})}, sysfs or {}, readonly)
             self._prepare_overrides(unconditional, dbus)
-            self._watch = KnobWatch({self.knob_path(name).parent for name in KNOBS if self.knob_path(name).exists()})
+            if watch:
+                self._watch = KnobWatch({self.knob_path(name).parent for name in KNOBS if self.knob_path(name).exists()})
             self._start(suite, layers, binds, unit, environment or {}, args, uptime)
         except BaseException:
             self.kill()
@@ -302,9 +304,8 @@ class Container(Guest):
         """Changes of knobs since the boot began, oldest first; see KnobWatch for its limits. `usec` is the container's
         CLOCK_BOOTTIME."""
         shift = self._clock_offset * 1_000_000
-        return [
-            replace(write, usec=write.usec + shift) for write in self._watch.writes if knob in (None, write.knob)
-        ]
+        writes = self._watch.writes if self._watch else []
+        return [replace(write, usec=write.usec + shift) for write in writes if knob in (None, write.knob)]
 
     def set_knob(self, name, text):
         """Writes the knob as something else in the guest would."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """pytest fixtures for tests/container and tests/vm; their conftest.py files import all of this."""
 
+import collections
 import contextlib
 import os
 import re
@@ -18,7 +19,7 @@ from .tree import Tree
 from .vm import VM
 
 # Its assertions are to say what they compared, as those in tests do.
-pytest.register_assert_rewrite("guest.scenario")
+pytest.register_assert_rewrite("guest.scenario", "guest.evidence")
 
 
 def find_builddir():
@@ -57,10 +58,34 @@ def install(build, target):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Notes on the test item whether it failed, for the fixtures' clean-up."""
+    """Notes on the test item and its module whether it failed, for the fixtures' clean-up."""
     outcome = yield
     if outcome.get_result().failed:
-        item.rcu_bootd_failed = True
+        for node in item.listchain():
+            node.rcu_bootd_failed = True
+
+
+def split_modules(sizes, shards):
+    """Names of the modules in each of @shards parts of about the same size; @sizes maps a name to its tests' number."""
+    parts = [(0, index, []) for index in range(shards)]
+    for name, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
+        total, index, names = min(parts)
+        parts[parts.index((total, index, names))] = (total + size, index, [*names, name])
+    return [names for _, _, names in parts]
+
+
+def pytest_collection_modifyitems(config, items):
+    """RCU_BOOTD_SHARD=I/N: run only the Ith of N parts. Modules stay whole, since their tests may share a guest."""
+    shard = os.environ.get("RCU_BOOTD_SHARD")
+    if not shard:
+        return
+    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", shard)
+    if not match or int(match[1]) > int(match[2]):
+        raise pytest.UsageError(f"RCU_BOOTD_SHARD={shard}: expected I/N with 1 <= I <= N, for instance 1/2")
+    sizes = collections.Counter(item.path.name for item in items)
+    names = split_modules(sizes, int(match[2]))[int(match[1]) - 1]
+    config.hook.pytest_deselected(items=[item for item in items if item.path.name not in names])
+    items[:] = [item for item in items if item.path.name in names]
 
 
 @pytest.fixture(scope="session", name="session_dir")
@@ -173,3 +198,9 @@ def container(request, installed, tree):
 def vm(request, installed, tree):
     """Function that boots a VM with rcu-bootd installed and enabled."""
     yield from _guests(VM, request, installed, tree)
+
+
+@pytest.fixture(scope="module")
+def shared_vm(request, installed):
+    """The same for a module's own fixtures: one boot that several tests look at. The test's files go into layers=."""
+    yield from _guests(VM, request, installed, None)

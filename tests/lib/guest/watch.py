@@ -63,7 +63,11 @@ class KnobWatch:
             self.writes.append(KnobWrite(usec=usec, knob=name, value=value, comm="", pid=0))
 
     def close(self):
+        """Ends the thread; what it recorded stays. May be called again."""
+        if self._fd < 0:
+            return
         os.write(self._stop_write, b"x")
         self._thread.join()
         for fd in (self._fd, self._stop_read, self._stop_write):
             os.close(fd)
+        self._fd = -1
