@@ -66,12 +66,21 @@ def pytest_runtest_makereport(item, call):
 
 
 def split_modules(sizes, shards):
-    """Names of the modules in each of @shards parts of about the same size; @sizes maps a name to its tests' number."""
+    """Names of the modules in each of @shards parts of about the same size; @sizes maps a name to its size."""
     parts = [(0, index, []) for index in range(shards)]
     for name, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
         total, index, names = min(parts)
         parts[parts.index((total, index, names))] = (total + size, index, [*names, name])
     return [names for _, _, names in parts]
+
+
+def _boots_of_modules(items):
+    """Module name -> set of its guests: one for each test, or one for all tests that share it (by its parameter)."""
+    boots = collections.defaultdict(set)
+    for item in items:
+        parameter = item.callspec.id if hasattr(item, "callspec") else ""
+        boots[item.path.name].add(parameter if "shared_vm" in item.fixturenames else item.nodeid)
+    return boots
 
 
 def pytest_collection_modifyitems(config, items):
@@ -82,7 +91,7 @@ def pytest_collection_modifyitems(config, items):
     match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", shard)
     if not match or int(match[1]) > int(match[2]):
         raise pytest.UsageError(f"RCU_BOOTD_SHARD={shard}: expected I/N with 1 <= I <= N, for instance 1/2")
-    sizes = collections.Counter(item.path.name for item in items)
+    sizes = {name: len(boots) for name, boots in _boots_of_modules(items).items()}
     names = split_modules(sizes, int(match[2]))[int(match[1]) - 1]
     config.hook.pytest_deselected(items=[item for item in items if item.path.name not in names])
     items[:] = [item for item in items if item.path.name in names]
