@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the daemon adds to the time that user space takes to boot.
+
+From PID 1's start to start-up finished, by PID 1's own timestamps, in containers that boot natively and take turns: one
+with rcu-boot-end enabled, one with the same files and nothing enabled. The knobs are ordinary files: what expediting
+gains on a real kernel is not part of it.
+"""
+
+import sys
+
+import bench
+import stats
+from bench import say
+
+BOOTS = 150
+Z_MAX = 2
+DIFFERENCE_MAX = 0.01
+
+
+def boot(layer):
+    with bench.boot_container(layer) as guest:
+        guest.wait_booted()
+        start = bench.usec_of(guest, None, "UserspaceTimestampMonotonic")
+        finish = bench.usec_of(guest, None, "FinishTimestampMonotonic")
+        failed = guest.output("systemctl --failed --no-legend --plain")
+    if failed:
+        raise bench.BenchError(f"units failed, so that was no ordinary boot: {failed}")
+    return {"usec": finish - start}
+
+
+def measure(installed, _directory):
+    boots = bench.number_from_environment("BOOTS", BOOTS)
+    raw = bench.Raw(installed.build, "boot-time", {"installed": installed.digest})
+    layers = {"with": installed.enabled, "without": installed.disabled}
+    say("User-space boot time with and without the daemon, containers that take turns")
+    bench.take_turns(raw, list(layers), boots, lambda arm: boot(layers[arm]))
+    found = {arm: [usec / 1000 for usec in raw.values(arm, "usec")] for arm in layers}
+    for arm, times in found.items():
+        say(
+            f"  {arm:<8} {len(times):4} boots: median {stats.median(times):7.2f} ms, "
+            f"p10 {stats.percentile(times, 10):7.2f} ms, p90 {stats.percentile(times, 90):7.2f} ms"
+        )
+    z = stats.mann_whitney_z(found["with"], found["without"])
+    difference = stats.median(found["with"]) / stats.median(found["without"]) - 1
+    say(f"  raw data {raw.path}")
+    return bench.verdict(
+        "boot-time", abs(z) < Z_MAX and abs(difference) <= DIFFERENCE_MAX,
+        f"Mann-Whitney z = {z:+.2f}, medians differ by {100 * difference:+.2f} %",
+        f"|z| < {Z_MAX}, medians within {100 * DIFFERENCE_MAX:.0f} %",
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(bench.main("boot-time", measure))
