@@ -36,7 +36,7 @@ PATIENCE = 120
 SANITIZER_CODE = 99
 
 # How long ago the kernel started, as far as the programs under test can see.
-UPTIME = 30
+UPTIME = 40
 
 # Somebody who may nothing.
 NOBODY = 65534
