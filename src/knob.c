@@ -348,7 +348,8 @@ const char *rcu_mode_to_sentence(RcuMode mode, bool expedited_too) {
         case RCU_MODE_DEFAULT:
                 return "default: each caller gets the kind of grace period that it asks for";
         case RCU_MODE_EXPEDITED:
-                return "expedited: rcu_expedited is set, every grace period interrupts all CPUs to be short";
+                return "expedited: rcu_expedited is set, every grace period interrupts the CPUs that are "
+                       "not idle, to be short";
         case RCU_MODE_NORMAL:
                 return expedited_too ? "normal: rcu_normal is set and beats rcu_expedited, which is set too"
                                      : "normal: rcu_normal is set, no grace period is expedited";

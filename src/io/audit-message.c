@@ -203,7 +203,7 @@ static void put_still_expedited(AuditEntry *e, const BootRecord *r) {
                                 result->error < 0 ? " could not be cleared"
                                                   : " was cleared, but something has set it again");
         }
-        audit_text_put(e, ". Each grace period interrupts every CPU");
+        audit_text_put(e, ". Each grace period interrupts every CPU that is not idle");
 }
 
 void audit_message_put(AuditEntry *e, const BootRecord *r, const BootAction *action, char *const *jobs) {

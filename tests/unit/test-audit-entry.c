@@ -326,14 +326,15 @@ static const struct {
         { still_expedited_failed, BOOT_AUDIT_STILL_EXPEDITED, LOG_WARNING,
                         "MESSAGE=RCU is still expedited after the end of its boot: rcu_expedited could not "
                         "be cleared. "
-                        "Each grace period interrupts every CPU" COMMON(MESSAGE_ID_STILL_EXPEDITED,
+                        "Each grace period interrupts every CPU that is not idle" COMMON(
+                                        MESSAGE_ID_STILL_EXPEDITED,
                                         "4",
                                         "ended") "RCU_BOOT_REASON=manual\nRCU_BOOT_MODE=expedited\n" },
         { still_expedited_again, BOOT_AUDIT_STILL_EXPEDITED, LOG_WARNING,
                         "MESSAGE=RCU is still expedited after the end of its boot: rcu_expedited was "
                         "cleared, but "
-                        "something has set it again. Each grace period interrupts every CPU" COMMON(
-                                        MESSAGE_ID_STILL_EXPEDITED,
+                        "something has set it again. Each grace period interrupts every CPU that is not "
+                        "idle" COMMON(MESSAGE_ID_STILL_EXPEDITED,
                                         "4",
                                         "ended") "RCU_BOOT_REASON=manual\nRCU_BOOT_MODE=expedited\n" },
 };
