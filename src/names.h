@@ -55,6 +55,8 @@
 #define PATH_CGROUP_HYBRID "sys/fs/cgroup/unified"
 #define PATH_CGROUP_LEGACY "sys/fs/cgroup/systemd"
 /* The shells that systemd offers instead of a booted system (systemd.special(7)), below those. */
+#define UNIT_UDEVD "systemd-udevd.service"
+#define CGROUP_UDEVD "system.slice/" UNIT_UDEVD
 #define CGROUP_RESCUE "system.slice/rescue.service"
 #define CGROUP_EMERGENCY "system.slice/emergency.service"
 

@@ -3,6 +3,7 @@
 
 #include "fs.h"
 #include "names.h"
+#include "unit-files.h"
 
 #include <fcntl.h>
 
@@ -14,6 +15,24 @@ bool machine_has_systemd(int root_fd) {
         _cleanup_close_ int fd = fs_open(root_fd, PATH_SYSTEMD_BOOTED, O_PATH | O_DIRECTORY);
 
         return fd >= 0;
+}
+
+bool machine_awaits_udevd(int root_fd) {
+        /* PID 1 makes a unit's cgroup just before it starts its first process. */
+        static const char *const paths[] = {
+                PATH_CGROUP_UNIFIED "/" CGROUP_UDEVD,
+                PATH_CGROUP_HYBRID "/" CGROUP_UDEVD,
+                PATH_CGROUP_LEGACY "/" CGROUP_UDEVD,
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(paths); i++) {
+                _cleanup_close_ int fd = fs_open(root_fd, paths[i], O_PATH | O_DIRECTORY);
+
+                if (fd >= 0)
+                        return false;
+        }
+
+        return machine_has_systemd(root_fd) && unit_files_is_usable(root_fd, UNIT_UDEVD);
 }
 
 bool machine_in_rescue(int root_fd) {

@@ -23,6 +23,10 @@ bool machine_is_own(int root_fd);
 /* Whether PID 1 of this root is systemd (sd_booted(3), below the root). */
 bool machine_has_systemd(int root_fd);
 
+/* Whether systemd is still to start udevd. PATH_UDEV_CONTROL does not tell: it is a socket unit's, and there
+ * before. */
+bool machine_awaits_udevd(int root_fd);
+
 /* Whether rescue.service or emergency.service has processes, by its cgroup: the one sign that is there with
  * and without a system bus. */
 bool machine_in_rescue(int root_fd);

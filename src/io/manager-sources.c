@@ -146,9 +146,18 @@ static int open_bus(Manager *m, bool *ret_probing) {
         return bus_watch_open(m->root_fd, m->event, names, &handlers, m, ret_probing, &m->bus);
 }
 
+static bool is_udevd_awaited(void *userdata) {
+        const Manager *m = userdata;
+
+        return machine_awaits_udevd(m->root_fd);
+}
+
 static int open_devices(Manager *m) {
-        static const DeviceWatchHandlers handlers = { .reached = on_device,
-                .uninitialized = on_uninitialized };
+        static const DeviceWatchHandlers handlers = {
+                .reached = on_device,
+                .uninitialized = on_uninitialized,
+                .udevd_awaited = is_udevd_awaited,
+        };
         _cleanup_strv_free_ char **names = NULL;
         int r;
 

@@ -41,6 +41,8 @@ struct DeviceWatch {
         sd_event_source *timer;
         DeviceWatchHandlers handlers;
         void *userdata;
+        bool udevd_awaited;  /* when last asked */
+        usec_t udevd_absent; /* when it was known for the last time that udevd had not come yet; 0: never */
         size_t n_targets;
         Target targets[MILESTONES_MAX];
 };
@@ -138,6 +140,15 @@ static bool is_udevd_busy(DeviceWatch *w) {
         return busy;
 }
 
+/* Early in boot the time that udev may take has not begun to run. */
+static bool has_had_its_time(DeviceWatch *w) {
+        if (w->udevd_awaited) {
+                w->udevd_absent = fs_now();
+                w->udevd_awaited = w->handlers.udevd_awaited(w->userdata);
+        }
+        return fs_now() >= w->udevd_absent + DEVICE_INIT_MAX_USEC;
+}
+
 /* The wait for a device to be initialised is over. */
 static void expire(DeviceWatch *w, Target *t) {
         struct udev_device *device = udev_device_new_from_syspath(w->udev, t->waiting_for);
@@ -150,7 +161,7 @@ static void expire(DeviceWatch *w, Target *t) {
                 return;
         }
         if (!initialized) {
-                if (is_udevd_busy(w)) {
+                if (!has_had_its_time(w) || is_udevd_busy(w)) {
                         /* The device's turn may be still to come. */
                         t->until = fs_now() + DEVICE_INIT_MAX_USEC;
                         return;
@@ -353,7 +364,12 @@ int device_watch_open(sd_event *event,
         w = malloc(sizeof(*w));
         if (!w)
                 return -ENOMEM;
-        *w = (DeviceWatch){ .event = sd_event_ref(event), .handlers = *handlers, .userdata = userdata };
+        *w = (DeviceWatch){
+                .event = sd_event_ref(event),
+                .handlers = *handlers,
+                .userdata = userdata,
+                .udevd_awaited = handlers->udevd_awaited && handlers->udevd_awaited(userdata),
+        };
         w->udev = udev_new();
         if (!w->udev)
                 return errno_or_nomem();

@@ -17,6 +17,9 @@ typedef struct DeviceWatchHandlers {
         /* It is there, but udev has not initialised it in DEVICE_INIT_MAX_USEC (no rules, no udevd), and has
          * nothing left to do: reached() follows. */
         void (*uninitialized)(void *userdata, const char *name, const char *syspath);
+        /* Whether udevd is still to be started: until it is, and for DEVICE_INIT_MAX_USEC more, no device
+         * counts as left alone by it. May be NULL: it is not. */
+        bool (*udevd_awaited)(void *userdata);
 } DeviceWatchHandlers;
 
 #define DEVICE_INIT_MAX_USEC (5 * USEC_PER_SEC)

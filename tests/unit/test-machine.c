@@ -244,6 +244,37 @@ START_TEST(systemd) {
 }
 END_TEST
 
+/* case 27: udevd is what initialises devices, and may be slow to come. */
+START_TEST(case_27_udevd) {
+        static const char *const procs[] = {
+                PATH_CGROUP_UNIFIED "/system.slice/systemd-udevd.service/udev/cgroup.procs",
+                PATH_CGROUP_HYBRID "/system.slice/systemd-udevd.service/cgroup.procs",
+                PATH_CGROUP_LEGACY "/system.slice/systemd-udevd.service/cgroup.procs",
+        };
+
+        ck_assert(!machine_awaits_udevd(tree.fd));
+        test_tree_write(tree.dir, "usr/lib/systemd/system/systemd-udevd.service", "[Service]\n");
+        ck_assert(!machine_awaits_udevd(tree.fd));
+        test_tree_write(tree.dir, PATH_SYSTEMD_BOOTED "/entry", "");
+        test_tree_write(tree.dir, "run/udev/control", "");
+        ck_assert(machine_awaits_udevd(tree.fd));
+        test_tree_write(tree.dir, procs[_i], "123\n");
+        ck_assert(!machine_awaits_udevd(tree.fd));
+        ck_assert_int_eq(unlinkat(tree.fd, procs[_i], 0), 0);
+        /* A udevd that restarts, or is masked, is none that is still to come. */
+        ck_assert(!machine_awaits_udevd(tree.fd));
+}
+END_TEST
+
+START_TEST(case_27_udevd_masked) {
+        test_tree_write(tree.dir, PATH_SYSTEMD_BOOTED "/entry", "");
+        ck_assert(!machine_awaits_udevd(tree.fd));
+        test_tree_write(tree.dir, "usr/lib/systemd/system/systemd-udevd.service", "[Service]\n");
+        test_tree_write(tree.dir, "etc/systemd/system/systemd-udevd.service", "");
+        ck_assert(!machine_awaits_udevd(tree.fd));
+}
+END_TEST
+
 static const char *const cgroups[] = {
         PATH_CGROUP_UNIFIED "/system.slice/rescue.service/cgroup.procs",
         PATH_CGROUP_UNIFIED "/system.slice/emergency.service/cgroup.procs",
@@ -347,6 +378,8 @@ static void add_system(TCase *tc) {
         tcase_add_test(tc, no_devices_below_a_tree);
         tcase_add_test(tc, own_root);
         tcase_add_test(tc, systemd);
+        tcase_add_loop_test(tc, case_27_udevd, 0, 3);
+        tcase_add_test(tc, case_27_udevd_masked);
         tcase_add_loop_test(tc, case_13_rescue, 0, ELEMENTSOF(cgroups));
         tcase_add_loop_test(tc, allowed_users, 0, ELEMENTSOF(users));
         tcase_add_test(tc, account_made_during_boot);
