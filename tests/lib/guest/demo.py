@@ -56,7 +56,7 @@ def phases(report):
     manager, status = report.manager, report.json()
     rows = [
         (manager["UserspaceTimestampMonotonic"], "the kernel has started PID 1; its own expediting is over"),
-        (status["started_usec"], "rcu-bootd has started and expedites again"),
+        (status["daemon"]["started_usec"], "rcu-bootd has started and expedites again"),
         (status["since_usec"], f"RCU's boot ended ({status['reason']})"),
         (manager["FinishTimestampMonotonic"], "start-up finished, says PID 1"),
     ]
