@@ -76,8 +76,9 @@ def sweep():
     for path in cgroup_mount().glob(CGROUP_PREFIX + ".*"):
         if not Path("/proc", path.name.split(".")[1]).exists():
             remove_cgroup(path)
-    for path in Path(tempfile.gettempdir()).glob("rcu-bootd-guest.*.*"):
-        if not Path("/proc", path.name.split(".")[1]).exists():
+    for path in Path(tempfile.gettempdir()).glob("rcu-bootd-*.*.*"):
+        owner = path.name.split(".")[1]
+        if owner.isdecimal() and not Path("/proc", owner).exists():
             shutil.rmtree(path, ignore_errors=True)
 
 

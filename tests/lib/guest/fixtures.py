@@ -100,7 +100,7 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(scope="session", name="session_dir")
 def fixture_session_dir():
     """A directory for this run of pytest, removed at its end."""
-    with tempfile.TemporaryDirectory(prefix="rcu-bootd-session.") as path:
+    with tempfile.TemporaryDirectory(prefix=f"rcu-bootd-session.{os.getpid()}.") as path:
         os.chmod(path, 0o755)
         with contextlib.suppress(Exception):
             sweep()
