@@ -3,9 +3,9 @@
 
 #include "util.h"
 
-/* Text that is put together piece by piece. What stdio does for memory streams costs three times as much: the
- * state file is written several times while a machine boots. The first failure sticks, so that one look at
- * the end, in text_finish(), will do. */
+/* Text that is put together piece by piece. What stdio does for memory streams costs three times as much:
+ * the state file is written several times while a machine boots. The first failure sticks, so that one look
+ * at the end, in text_finish(), will do. */
 typedef struct Text {
         char *buf; /* not terminated */
         size_t size;
