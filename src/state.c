@@ -116,6 +116,7 @@ static void put_all(Text *t, const BootRecord *record) {
         put_number(t, "SINCE_USEC", record->since);
         put_number(t, "STARTED_USEC", record->started);
         put_number(t, "STARTS", record->starts);
+        put_number(t, "DEATHS", record->deaths);
         put_number(t, "NOT_BEFORE_USEC", record->not_before);
         put_number(t, "DEADLINE_USEC", record->deadline);
         put_number(t, "EXTENDED", record->extended);
@@ -217,6 +218,15 @@ static int read_starts(const char *value, BootRecord *record) {
         return r;
 }
 
+static int read_deaths(const char *value, BootRecord *record) {
+        uint64_t v;
+        int r = parse_unsigned(value, UINT32_MAX, &v);
+
+        if (r >= 0)
+                record->deaths = (unsigned) v;
+        return r;
+}
+
 static int read_not_before(const char *value, BootRecord *record) {
         return parse_unsigned(value, POLICY_DEADLINE_MAX_USEC, &record->not_before);
 }
@@ -263,6 +273,7 @@ static const struct {
         { "SINCE_USEC", read_since },
         { "STARTED_USEC", read_started },
         { "STARTS", read_starts },
+        { "DEATHS", read_deaths },
         { "NOT_BEFORE_USEC", read_not_before },
         { "DEADLINE_USEC", read_deadline },
         { "EXTENDED", read_extended },

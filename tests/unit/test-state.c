@@ -15,6 +15,7 @@ static BootRecord full_record(void) {
                 .since = 12345678,
                 .started = 234567,
                 .starts = 2,
+                .deaths = 1,
                 .not_before = 5 * USEC_PER_SEC,
                 .deadline = 120 * USEC_PER_SEC,
                 .extended = true,
@@ -79,6 +80,7 @@ START_TEST(format_exact) {
                         "SINCE_USEC=12345678\n"
                         "STARTED_USEC=234567\n"
                         "STARTS=2\n"
+                        "DEATHS=1\n"
                         "NOT_BEFORE_USEC=5000000\n"
                         "DEADLINE_USEC=120000000\n"
                         "EXTENDED=1\n"
