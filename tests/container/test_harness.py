@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from guest import CommandFailed, Container, GuestError, wait_for
+from guest import CommandFailed, Container, GuestError, run_in_buildroot, wait_for
 from guest.container import CGROUP_PREFIX, cgroup_mount, sweep
 
 END_BOOT = "echo 1 >/sys/kernel/rcu_normal; echo 0 >/sys/kernel/rcu_expedited; /usr/lib/rcu-test/event ended"
@@ -179,3 +179,17 @@ def test_repeated_boots_leave_nothing(container):
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
     assert not list(cgroup_mount().glob(f"{CGROUP_PREFIX}.{os.getpid()}.*"))
     assert "rcu-bootd-guest" not in Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+
+
+def test_buildroot(tmp_path):
+    source = Path(__file__).resolve().parents[2]
+    log = tmp_path / "log"
+    script = (
+        ". /etc/os-release; echo $VERSION_CODENAME; pwd; test -e configure.ac; test ! -e .git; touch new\n"
+        "! (echo 0 >/sys/kernel/rcu_expedited) 2>/dev/null\n"
+        "python3 -c 'import socket; s = socket.create_server((\"127.0.0.1\", 0)); socket.create_connection(s.getsockname())'\n"
+        "exit 7"
+    )
+    assert run_in_buildroot(source, script, log=log) == 7, log.read_text(encoding="utf-8")
+    assert log.read_text(encoding="utf-8").split() == ["trixie", "/build"]
+    assert not (source / "new").exists()
