@@ -320,7 +320,7 @@ static const struct {
                         "MESSAGE=RCU is still expedited after the end of its boot: something set "
                         "rcu_expedited, and "
                         "policy 50-laptop.policy does not name it in [After]. Each grace period interrupts "
-                        "every CPU" COMMON(MESSAGE_ID_STILL_EXPEDITED,
+                        "every CPU that is not idle" COMMON(MESSAGE_ID_STILL_EXPEDITED,
                                         "4",
                                         "ended") "RCU_BOOT_REASON=manual\nRCU_BOOT_MODE=expedited\n" },
         { still_expedited_failed, BOOT_AUDIT_STILL_EXPEDITED, LOG_WARNING,
