@@ -8,6 +8,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+/* Of a lock whose file somebody keeps locking for reading. */
+#define LOCK_TRIES 64U
+
 /* A lock of the open file description (fcntl_locking(2)): unlike flock(2) it can be asked for without being
  * taken, by anyone who can open the file for reading, so that looking never makes a starting daemon fail;
  * unlike a process's POSIX lock it is not lost when some other descriptor of the file is closed. */
@@ -23,13 +26,8 @@ static int open_lock(int root_fd) {
         if (dir_fd < 0)
                 return dir_fd;
         fd = openat(dir_fd, startswith(PATH_LOCK, PATH_RUN_DIR "/"),
-                        O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
-        if (fd < 0)
-                return -errno;
-        /* Whatever the umask: everybody may ask whether a daemon runs. A file that another user made keeps
-         * its mode; it locks all the same. */
-        (void) fchmod(fd, 0644);
-        return fd;
+                        O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        return fd < 0 ? -errno : fd;
 }
 
 /* For messages only, hence no failure: the lock counts, not the text. */
@@ -42,22 +40,67 @@ static void write_pid(int fd) {
         ssize_t written _unused_ = pwrite(fd, text, (size_t) n, 0);
 }
 
-int state_file_lock(int root_fd, int *ret_fd) {
+/* Whether the file is still the one that others would open. */
+static bool is_in_place(int root_fd, int fd) {
+        _cleanup_close_ int now = fs_open(root_fd, PATH_LOCK, O_PATH | O_NOFOLLOW);
+        struct stat a, b;
+
+        return now >= 0 && fstat(fd, &a) == 0 && fstat(now, &b) == 0 && a.st_dev == b.st_dev &&
+                        a.st_ino == b.st_ino;
+}
+
+static int remove_lock(int root_fd) {
+        _cleanup_close_ int dir_fd = fs_open(root_fd, PATH_RUN_DIR, O_PATH | O_DIRECTORY);
+
+        if (dir_fd < 0)
+                return dir_fd;
+        return unlinkat(dir_fd, startswith(PATH_LOCK, PATH_RUN_DIR "/"), 0) < 0 && errno != ENOENT ? -errno
+                                                                                                   : 0;
+}
+
+/* 1: taken; 0: to be tried again; -EWOULDBLOCK: a daemon has it.
+ *
+ * Who may read the file may lock it for reading, for good: any user. That must not look like a daemon, and
+ * keep the next one from going on with a boot that is under way. Only who may write can lock it for writing,
+ * so the two can be told apart, and a file that is locked by strangers is replaced by one that is not. */
+static int try_lock(int root_fd, int fd) {
         struct flock lock = whole_file();
-        _cleanup_close_ int fd = -1;
+
+        if (fcntl(fd, F_OFD_SETLK, &lock) >= 0)
+                return is_in_place(root_fd, fd);
+        if (errno != EACCES && errno != EAGAIN) /* POSIX allows either */
+                return -errno;
+        if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
+                return -errno;
+        if (lock.l_type == F_WRLCK)
+                return -EWOULDBLOCK;
+        return lock.l_type == F_RDLCK && is_in_place(root_fd, fd) ? remove_lock(root_fd) : 0;
+}
+
+int state_file_lock(int root_fd, int *ret_fd) {
         int r;
 
         r = fs_make_dirs(root_fd, PATH_RUN_DIR);
         if (r < 0)
                 return r;
-        fd = open_lock(root_fd);
-        if (fd < 0)
-                return fd;
-        if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
-                return errno == EACCES ? -EWOULDBLOCK : -errno; /* POSIX allows either */
-        write_pid(fd);
-        *ret_fd = TAKE_FD(fd);
-        return 0;
+        for (unsigned n = 0; n < LOCK_TRIES; n++) {
+                _cleanup_close_ int fd = open_lock(root_fd);
+
+                if (fd < 0)
+                        return fd;
+                r = try_lock(root_fd, fd);
+                if (r < 0)
+                        return r;
+                if (r == 0)
+                        continue;
+                /* Not before it is locked, and whatever the umask: everybody may ask whether a daemon runs.
+                 * A file that another user made keeps its mode; it locks all the same. */
+                (void) fchmod(fd, 0644);
+                write_pid(fd);
+                *ret_fd = TAKE_FD(fd);
+                return 0;
+        }
+        return -EBUSY;
 }
 
 int state_file_is_locked(int root_fd) {
@@ -71,7 +114,7 @@ int state_file_is_locked(int root_fd) {
                 return fd;
         if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
                 return -errno;
-        return lock.l_type != F_UNLCK;
+        return lock.l_type == F_WRLCK; /* F_RDLCK is no daemon's */
 }
 
 int state_file_lock_owner(int root_fd, pid_t *ret) {

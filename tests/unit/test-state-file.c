@@ -283,6 +283,25 @@ START_TEST(looking_disturbs_nobody) {
 }
 END_TEST
 
+/* Any user may open the file for reading, and lock it so for good: that is no daemon, neither to who looks
+ * nor to the next daemon, which must be able to go on with a boot. */
+START_TEST(strangers_do_not_keep_it) {
+        struct flock reading = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+        _cleanup_(closep) int first = -1, stranger = -1, second = -1, third = -1;
+
+        ck_assert_int_eq(state_file_lock(tree.fd, &first), 0);
+        stranger = fs_open(tree.fd, PATH_LOCK, O_RDONLY);
+        ck_assert_int_ge(stranger, 0);
+        closep_and_forget(&first);
+        ck_assert_int_eq(fcntl(stranger, F_OFD_SETLK, &reading), 0);
+
+        ck_assert_int_eq(state_file_is_locked(tree.fd), 0);
+        ck_assert_int_eq(state_file_lock(tree.fd, &second), 0);
+        ck_assert_int_eq(state_file_is_locked(tree.fd), 1);
+        ck_assert_int_eq(state_file_lock(tree.fd, &third), -EWOULDBLOCK);
+}
+END_TEST
+
 int main(void) {
         Suite *suite = suite_create("state-file");
         TCase *tc = tcase_create("state-file");
@@ -301,6 +320,7 @@ int main(void) {
         tcase_add_test(tc, lock_of_a_killed_process);
         tcase_add_test(tc, looking_needs_no_privileges);
         tcase_add_test(tc, looking_disturbs_nobody);
+        tcase_add_test(tc, strangers_do_not_keep_it);
         suite_add_tcase(suite, tc);
         return test_run(suite);
 }
