@@ -204,7 +204,6 @@ class Container(Guest):
                      "overflowgid", "pid_max", "threads-max", "random/uuid", "random/boot_id"):  # fmt: skip
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             (copy / name).write_bytes((real / name).read_bytes())
-        (copy / "random/boot_id").write_bytes((real / "random/uuid").read_bytes())
         self._mount("proc/sys/kernel", "/proc/sys/kernel", mode)
 
     def _prepare_overrides(self, unconditional, dbus):
