@@ -12,7 +12,7 @@ ALLOWED = {
     "strcmp", "strncmp", "strcasecmp", "strlen", "strnlen", "strcpy", "stpcpy", "strpbrk", "strspn", "strcspn", "strstr",
     "strtol", "strtoul", "strtoull", "strtoll", "fnmatch", "qsort", "bsearch", "abort", "__ctype_b_loc",
     "open_memstream", "fclose", "fprintf", "fputs", "fputc", "fwrite", "putc",  # into memory
-    "__errno_location", "__assert_fail", "__popcountdi2", "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_", "isoc99_sscanf",
+    "__errno_location", "__isoc23_strtoll", "__isoc23_strtol", "__isoc23_strtoull", "__assert_fail", "__popcountdi2", "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_", "isoc99_sscanf",
     "ini_parse_stream", "ini_parse_string",
 }
 WALL_CLOCK = {"time", "gettimeofday", "localtime", "localtime_r", "gmtime", "gmtime_r", "ftime", "clock_settime"}
