@@ -6,6 +6,7 @@
 #include "inbox.h"
 #include "milestone-dir.h"
 #include "notify-relay.h"
+#include "service-manager.h"
 #include "systemd-bus.h"
 #include "udev.h"
 
@@ -28,6 +29,7 @@ typedef struct Manager {
         MilestoneDir *dir;
         DeviceWatch *devices;
         BusWatch *bus;
+        ServiceManager *service;
         BootRecord record;
         BootEvent queue[MANAGER_QUEUE_MAX];
         size_t queue_first, queue_n;

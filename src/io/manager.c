@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <syslog.h>
-#include <systemd/sd-daemon.h>
 
 #include "boot-setup.h"
 #include "fs.h"
@@ -27,6 +26,7 @@ static void manager_done(Manager *m) {
         milestone_dir_free(m->dir);
         notify_relay_free(m->relay);
         inbox_free(m->inbox);
+        service_manager_free(m->service);
         sd_event_source_unref(m->timer);
         sd_event_unref(m->event);
         boot_record_done(&m->record);
@@ -46,14 +46,14 @@ static void tell_status(const Manager *m) {
         const BootRecord *r = &m->record;
 
         if (r->phase == BOOT_PHASE_ENDED) {
-                (void) sd_notifyf(false, "STATUS=RCU's boot ended %.3f s after the kernel started: %s.",
+                service_manager_status("RCU's boot ended %.3f s after the kernel started: %s.",
                                 (double) r->since / USEC_PER_SEC, boot_reason_to_string(r->reason));
                 return;
         }
 
         if (boot_record_list_missing(r, &missing) < 0)
                 return;
-        (void) sd_notifyf(false, "STATUS=Waiting for %s; deadline %.0f s after the kernel started.",
+        service_manager_status("Waiting for %s; deadline %.0f s after the kernel started.",
                         isempty(missing) ? "the earliest time the policy allows" : missing,
                         (double) r->deadline / USEC_PER_SEC);
 }
@@ -201,7 +201,7 @@ static int open_loop(Manager *m) {
         if (r < 0)
                 return r;
 
-        return sd_event_set_watchdog(m->event, true);
+        return service_manager_open(m->event, &m->service);
 }
 
 static int wait_for_end(Manager *m, bool damaged) {
@@ -218,7 +218,7 @@ static int wait_for_end(Manager *m, bool damaged) {
         if (!probing)
                 manager_feed(m, (BootEvent){ .type = BOOT_EVENT_PROBED });
 
-        (void) sd_notify(false, "READY=1");
+        service_manager_ready(m->service);
 
         r = sd_event_loop(m->event);
         if (m->inbox)

@@ -132,6 +132,22 @@ def test_tells_its_service_manager(tree, bootd):
         assert "STOPPING=1" not in said
 
 
+def test_service_manager_that_does_not_listen(tree, bootd):
+    """Its queue is full, and stays so: boot ends all the same."""
+    tree.policy()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as flood:
+        path = str(tree.path.parent / "manager")
+        manager.bind(path)
+        flood.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            while True:
+                flood.sendto(b"x", path)
+        bootd.boot(env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "100000"})
+        reach(tree, "ready")
+        bootd.wait()
+    assert tree.state()["REASON"] == "milestones"
+
+
 # --- other ends ---
 
 def test_case_10_deadline(tree, bootd):
