@@ -143,7 +143,8 @@ static int open_bus(Manager *m, bool *ret_probing) {
         if (r < 0)
                 return r;
 
-        /* Without a name it connects to nothing, but can still tell which jobs are pending at the deadline. */
+        /* Without a name it connects to nothing, but can still tell which jobs are pending at the deadline.
+         */
         return bus_watch_open(m->root_fd, m->event, names, &handlers, m, ret_probing, &m->bus);
 }
 

@@ -4,33 +4,14 @@
 import os
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import textwrap
 
 import pytest
 
-from conftest import BUILD, NOBODY, PATIENCE, environment, now_usec, wait_for
-
-
-def policy(end_when="ready", deadline="3600", during="rcu_expedited=1", after="rcu_expedited=0", more=""):
-    lines = [f"EndWhen={line}" for line in ([end_when] if isinstance(end_when, str) else end_when)]
-    return ("[Boot]\n" + "\n".join(lines) + f"\nDeadlineSec={deadline}\n{more}\n"
-            f"[During]\n" + during.replace(" ", "\n") + "\n[After]\n" + after.replace(" ", "\n") + "\n")
-
-
-def seconds_from_now(seconds):
-    return f"{now_usec() / 1e6 + seconds:.3f}"
-
-
-def reach(tree, name):
-    tree.write(f"run/rcu-bootd/milestones/{name}", "")
-
-
-def knob_record(tree, name):
-    """KNOB_name= of the state file as a dict."""
-    return dict(word.split(":", 1) for word in tree.state()[f"KNOB_{name}"].split())
+from conftest import BUILD, NOBODY, PATIENCE, environment, wait_for
+from daemon_helpers import knob_record, never_expedited, policy, reach, seconds_from_now
 
 
 # --- the main job ---
@@ -162,10 +143,6 @@ def test_case_10_deadline(tree, bootd):
     assert "never" in bootd.log.splitlines()[-1] and "there," not in bootd.log.splitlines()[-1]
 
 
-def never_expedited(tree):
-    return "during_asked" not in knob_record(tree, "rcu_expedited")
-
-
 def test_case_11_and_33_past_the_deadline(tree, bootd):
     tree.policy(text=policy(deadline="1", after="rcu_expedited=0 rcu_normal=1"))
     bootd.run()
@@ -211,241 +188,6 @@ def test_extended(tree, bootd, bootctl):
     assert tree.knob("rcu_boot_end_delay") == (deadline // 1000 if deadline <= 120_000_000 else 90000)
     reach(tree, "ready")
     bootd.wait()
-
-
-# --- knobs that are not as they should be ---
-
-def test_case_1_one_write_of_the_number_and_a_newline(tree, bootd):
-    tree.policy()
-    bootd.boot()
-    assert (tree / "sys/kernel/rcu_expedited").read_bytes() == b"1\n"
-    bootd.stop()
-    assert (tree / "sys/kernel/rcu_expedited").read_bytes() == b"0\n"
-
-
-def test_case_3_still_expedited(tree, bootd):
-    tree.add_knob("rcu_expedited", 1)
-    tree.add_knob("rcu_boot_end_delay", 15000)
-    tree.write("proc/cmdline", "quiet rcupdate.rcu_expedited=1\n")
-    tree.policy(text=policy(during="", after="rcu_boot_end_delay=0"))
-    bootd.boot()
-    reach(tree, "ready")
-    bootd.wait()
-    assert tree.state()["MODE"] == "expedited"
-    assert "still expedited" in bootd.log
-
-
-def test_early_hook_is_undone(tree, bootd):
-    """What was expedited before the daemon came is no value to restore."""
-    tree.add_knob("rcu_expedited", 1)
-    tree.policy(text=policy(after="rcu_expedited=restore"))
-    bootd.boot()
-    reach(tree, "ready")
-    bootd.wait()
-    assert tree.knob("rcu_expedited") == 0
-
-
-def test_case_4_android_name(tree, bootd):
-    path = "sys/module/rcupdate/parameters/android_rcu_boot_end_delay"
-    tree.add_knob("rcu_boot_end_delay", 15000, path=path)
-    tree.policy(text=policy(deadline="110", during="rcu_boot_end_delay=deadline", after="rcu_boot_end_delay=0"))
-    bootd.boot()
-    assert tree.knob("rcu_boot_end_delay", path=path) == 110000
-    reach(tree, "ready")
-    bootd.wait()
-    assert tree.knob("rcu_boot_end_delay", path=path) == 0
-
-
-def test_case_4_no_knob_at_all(tree, bootd):
-    tree.remove_knob("rcu_expedited")
-    tree.remove_knob("rcu_normal")
-    tree.policy()
-    bootd.boot()
-    reach(tree, "ready")
-    bootd.wait()
-    assert tree.state()["REASON"] == "milestones"
-    assert bootd.log.count("rcu_expedited") <= 1  # said once
-
-
-def in_mount_namespace(bootd, script):
-    """Starts the daemon behind mounts that only it sees; the shell becomes the daemon."""
-    if os.geteuid() != 0:
-        pytest.fail("this test mounts: run it as root")
-    command = f"{script}\nexec {BUILD}/rcu-bootd --root={bootd.tree.path} --foreground-log"
-    with open(bootd.log_path, "ab") as log:
-        bootd.process = subprocess.Popen(["unshare", "--mount", "sh", "-ec", command], stdin=subprocess.DEVNULL, stdout=log,
-                                         stderr=log, env=environment())
-
-
-def test_case_6_kernel_that_takes_only_zero(tree, bootd):
-    """/proc/PID/oom_score_adj is such a file: EINVAL for what is above 1000, and 0 is fine."""
-    tree.add_knob("rcu_boot_end_delay", 15000)
-    tree.policy(text=policy(deadline="100", during="rcu_expedited=1 rcu_boot_end_delay=deadline",
-                            after="rcu_expedited=0 rcu_boot_end_delay=0"))
-    in_mount_namespace(bootd, f"mount --bind /proc/$$/oom_score_adj {tree.path}/sys/module/rcupdate/parameters/rcu_boot_end_delay")
-    bootd.until("booting")
-    wait_for(lambda: "during_errno" in knob_record(tree, "rcu_boot_end_delay"), "the write's record")
-    assert knob_record(tree, "rcu_boot_end_delay")["during_errno"] == "22"
-    assert tree.knob("rcu_expedited") == 1
-    reach(tree, "ready")
-    bootd.wait()
-    assert knob_record(tree, "rcu_boot_end_delay")["after_errno"] == "0"
-    assert "rcu_boot_end_delay" in bootd.log
-
-
-def test_case_7_read_only(tree, bootd):
-    tree.policy()
-    in_mount_namespace(bootd, f"mount --bind {tree.path}/sys {tree.path}/sys; mount -o remount,bind,ro {tree.path}/sys")
-    bootd.until("booting")
-    reach(tree, "ready")
-    bootd.wait()
-    assert knob_record(tree, "rcu_expedited")["after_errno"] == "30"
-    message = next(line for line in bootd.log.splitlines() if "rcu_expedited" in line)
-    assert "Read-only file system" in message and "read-only" in message.split("Read-only file system")[1]
-
-
-def test_case_8_one_knob_fails_the_others_do_not(tree, bootd):
-    if os.geteuid() != 0:
-        pytest.fail("this test makes a device node: run it as root")
-    tree.add_all_knobs()
-    tree.remove_knob("rcu_normal")
-    os.mknod(tree / "sys/kernel/rcu_normal", stat.S_IFCHR | 0o666, os.makedev(1, 7))  # /dev/full
-    tree.policy(text=policy(deadline="100", during="rcu_expedited=1 rcu_normal=0 rcu_boot_end_delay=deadline",
-                            after="rcu_normal=1 rcu_expedited=0 rcu_boot_end_delay=0 user_booted=1"))
-    bootd.boot()
-    reach(tree, "ready")
-    bootd.wait()
-    assert knob_record(tree, "rcu_normal")["after_errno"] == "28"
-    assert [tree.knob(k) for k in ("rcu_expedited", "rcu_boot_end_delay", "user_booted")] == [0, 0, 1]
-
-
-# --- dying ---
-
-def test_killed_and_restarted(tree, bootd):
-    tree.policy(text=policy("one two"))
-    bootd.boot()
-    reach(tree, "one")
-    wait_for(lambda: "REACHED_1" in tree.state(), "one to be seen")
-    bootd.kill()
-    tree.add_knob("rcu_expedited", 0)  # somebody else's doing: must not be undone by the next daemon
-    bootd.start()
-    wait_for(lambda: tree.state()["STARTS"] == "2", "the second daemon")
-    (tree / "run/rcu-bootd/milestones/one").unlink()
-    reach(tree, "two")
-    bootd.wait()
-    assert tree.state()["REASON"] == "milestones"
-    assert tree.knob("rcu_expedited") == 0
-    assert knob_record(tree, "rcu_expedited")["found"] == "0"
-
-
-def test_case_12_killed_after_the_end(tree, bootd):
-    tree.policy()
-    bootd.boot()
-    bootd.stop()
-    before = tree.state()
-    tree.add_knob("rcu_expedited", 7)  # nothing is written any more: neither stage
-    bootd.run()
-    assert tree.knob("rcu_expedited") == 7
-    assert tree.state() == before
-
-
-def test_restart_keeps_the_policy(tree, bootd):
-    """The state file alone decides what a second daemon does, even if the policies have gone or changed."""
-    tree.policy()
-    bootd.boot()
-    bootd.kill()
-    tree.policy(text=policy("something-else", after="rcu_expedited=1"))
-    bootd.start()
-    wait_for(lambda: tree.state()["STARTS"] == "2", "the second daemon")
-    reach(tree, "ready")
-    bootd.wait()
-    assert tree.state()["REASON"] == "milestones" and tree.knob("rcu_expedited") == 0
-
-
-@pytest.mark.parametrize("text", ["", "PHASE=booting\n", "\0" * 100, "x" * 100000])
-def test_damaged_state_ends_boot(tree, bootd, text):
-    tree.policy()
-    tree.add_knob("rcu_expedited", 1)
-    tree.write_state(text=text)
-    bootd.run()
-    assert tree.state()["REASON"] == "state-invalid"
-    assert tree.knob("rcu_expedited") == 0
-    assert never_expedited(tree)
-
-
-UNIT = "usr/lib/systemd/system/rcu-boot-end.service"
-
-
-def died(tree, bootd, result="signal", unit="[Unit]\n"):
-    """A daemon that died in the middle of boot, and the unit's ExecStopPost= after it."""
-    tree.policy()
-    if unit is not None:
-        tree.write(UNIT, unit)
-    bootd.boot()
-    bootd.kill()
-    bootd.run("--post-stop", env={"SERVICE_RESULT": result})
-    return tree.state()
-
-
-def test_post_stop_leaves_it_to_the_restart(tree, bootd):
-    assert died(tree, bootd)["PHASE"] == "booting"
-    assert tree.knob("rcu_expedited") == 1
-
-
-@pytest.mark.parametrize("case", ["masked", "gone", "success", "by hand"])
-def test_post_stop_ends_when_nothing_follows(tree, bootd, case):
-    state = died(tree, bootd, unit={"masked": "", "gone": None}.get(case, "[Unit]\n"),
-                 result={"success": "success", "by hand": None}.get(case, "watchdog"))
-    assert state["PHASE"] == "ended" and state["REASON"] == "daemon-died"
-    assert tree.knob("rcu_expedited") == 0
-
-
-def test_post_stop_after_the_third_death(tree, bootd):
-    tree.policy()
-    tree.write(UNIT, "[Unit]\n")
-    for start in range(1, 4):
-        bootd.start()
-        wait_for(lambda n=str(start): (tree.state() or {}).get("STARTS") == n, f"daemon {start}")
-        bootd.kill()
-        bootd.run("--post-stop", env={"SERVICE_RESULT": "signal"})
-    assert tree.state()["REASON"] == "daemon-died"
-    bootd.run()  # the fourth has nothing to do
-    assert tree.knob("rcu_expedited") == 0
-
-
-def test_post_stop_without_state(tree, bootd):
-    tree.add_knob("rcu_expedited", 1)
-    bootd.run("--post-stop", env={"SERVICE_RESULT": "signal"})
-    assert tree.state()["REASON"] == "daemon-died"
-    assert tree.knob("rcu_expedited") == 0
-
-
-def test_post_stop_after_the_end(tree, bootd):
-    tree.policy()
-    bootd.boot()
-    bootd.stop()
-    before = tree.state()
-    bootd.run("--post-stop", env={"SERVICE_RESULT": "success"})
-    assert tree.state() == before
-
-
-def test_post_stop_while_a_daemon_lives(tree, bootd):
-    tree.policy()
-    bootd.boot()
-    done = subprocess.run([BUILD / "rcu-bootd", f"--root={tree.path}", "--post-stop"], env=environment(), timeout=PATIENCE,
-                          check=False)
-    assert done.returncode == 0
-    assert tree.phase() == "booting"
-
-
-def test_second_daemon_is_refused(tree, bootd):
-    tree.policy()
-    first = bootd.boot()
-    second = subprocess.run([BUILD / "rcu-bootd", f"--root={tree.path}", "--foreground-log"], env=environment(), timeout=PATIENCE,
-                            check=False, stderr=subprocess.PIPE, text=True)
-    assert second.returncode == 1
-    assert f"Another rcu-bootd (PID {first.pid})" in second.stderr
-    assert tree.phase() == "booting" and tree.state()["STARTS"] == "1"
 
 
 # --- policies ---
@@ -566,7 +308,7 @@ def test_pid1_reports_and_its_host_loses_nothing(tree):
         pytest.fail("this test makes a PID namespace: run it as root")
     tree.policy(text=policy("graphical.target default.target startup-finished"))
     tree.symlink("etc/systemd/system/default.target", "/usr/lib/systemd/system/multi-user.target")
-    tree.write("proc/1/environ", f"HOME=/\0NOTIFY_SOCKET=/run/host\0TERM=linux\0")
+    tree.write("proc/1/environ", "HOME=/\0NOTIFY_SOCKET=/run/host\0TERM=linux\0")
     subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", AS_PID1, BUILD / "rcu-bootd", tree.path,
                     "X_SYSTEMD_UNIT_ACTIVE=graphical.target", "STATUS=of no interest", "X_SYSTEMD_UNIT_ACTIVE=multi-user.target",
                     "READY=1\nSTATUS=Startup finished"], check=True, timeout=PATIENCE, env=environment())
