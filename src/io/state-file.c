@@ -147,6 +147,28 @@ int state_file_read(int root_fd, BootRecord *ret) {
         return state_parse(text, size, ret);
 }
 
+/* On a file system that has become full there is no room for a second file, but there is for the first. */
+static int write_in_place(int root_fd, const char *text) {
+        _cleanup_close_ int fd = fs_open(root_fd, PATH_STATE, O_WRONLY | O_NOFOLLOW);
+        size_t size = strlen(text);
+        ssize_t n;
+
+        if (fd < 0)
+                return fd;
+        n = pwrite(fd, text, size, 0);
+        if (n < 0 || ftruncate(fd, n) < 0)
+                return -errno;
+        /* Cut, it is damaged: whoever reads it ends boot, rather than believe the older one. */
+        return (size_t) n == size ? 0 : -ENOSPC;
+}
+
+static int write_anyhow(int root_fd, const char *text) {
+        int r;
+
+        r = fs_write_atomic(root_fd, PATH_STATE, text, 0644);
+        return r == -ENOSPC || r == -EDQUOT ? write_in_place(root_fd, text) : r;
+}
+
 int state_file_write(int root_fd, const BootRecord *record) {
         _cleanup_free_ char *text = NULL;
         int r;
@@ -154,12 +176,12 @@ int state_file_write(int root_fd, const BootRecord *record) {
         r = state_format(record, &text);
         if (r < 0)
                 return r;
-        r = fs_write_atomic(root_fd, PATH_STATE, text, 0644);
+        r = write_anyhow(root_fd, text);
         if (r != -ENOENT)
                 return r;
         /* Somebody tidied /run. What we know must not depend on it. */
         r = fs_make_dirs(root_fd, PATH_RUN_DIR);
         if (r < 0)
                 return r;
-        return fs_write_atomic(root_fd, PATH_STATE, text, 0644);
+        return write_anyhow(root_fd, text);
 }

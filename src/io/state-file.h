@@ -22,5 +22,6 @@ int state_file_lock_owner(int root_fd, pid_t *ret);
 /* -ENOENT: there is none; -EBADMSG: it cannot be understood; -ENOMEM; negative errno of open, read. */
 int state_file_read(int root_fd, BootRecord *ret);
 
-/* Replaces it atomically (a reader sees the old or the new one), world-readable. */
+/* Replaces it atomically (a reader sees the old or the new one), world-readable; in place where the file
+ * system is too full for that. -ENOMEM, negative errno of open(2), write(2), rename(2). */
 int state_file_write(int root_fd, const BootRecord *record);
