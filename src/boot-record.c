@@ -26,7 +26,7 @@ static const struct {
         [BOOT_REASON_LATE_START] = { "late-start", "the machine had booted before the daemon started" },
         [BOOT_REASON_DAEMON_DIED] = { "daemon-died", "the daemon died, and nothing was to restart it" },
         [BOOT_REASON_STATE_INVALID] = { "state-invalid",
-                        "the state file of an earlier daemon could not be read" },
+                        "the state file could not be read, or not be written" },
 };
 
 const char *boot_phase_to_string(BootPhase p) {

@@ -27,8 +27,8 @@ typedef enum BootReason {
         BOOT_REASON_STOPPED,       /* the daemon was told to stop (SIGTERM) */
         BOOT_REASON_LATE_START,    /* the machine had booted before the daemon started */
         BOOT_REASON_DAEMON_DIED,   /* the daemon died, and nothing restarts it */
-        BOOT_REASON_STATE_INVALID, /* the state file of an earlier daemon cannot be read: end rather than
-                                      guess */
+        BOOT_REASON_STATE_INVALID, /* the state file of an earlier daemon cannot be read, or none can be
+                                      written: end rather than guess */
         _BOOT_REASON_MAX,
 } BootReason;
 

@@ -34,7 +34,8 @@ typedef struct Manager {
         BootEvent queue[MANAGER_QUEUE_MAX];
         size_t queue_first, queue_n;
         bool dispatching;
-        bool rescue; /* as seen with the last event from outside */
+        bool rescue;  /* as seen with the last event from outside */
+        bool unsaved; /* the state file is not what the record is */
         bool quit;
 } Manager;
 

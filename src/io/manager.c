@@ -81,14 +81,31 @@ static void read_mode(Manager *m, usec_t now) {
         enqueue(m, &answer);
 }
 
+/* Where the very first record cannot be written, nothing is expedited: a daemon that died could then have
+ * its boot neither gone on with nor ended for good, and what waits for the end would see none. */
+static void on_unsaved(Manager *m, int error) {
+        BootEvent end = {
+                .type = BOOT_EVENT_END,
+                .now = fs_now(),
+                .rescue = m->rescue,
+                .end = { .reason = BOOT_REASON_STATE_INVALID },
+        };
+        bool first = m->record.phase == BOOT_PHASE_PROBING;
+
+        audit_log(m->audit, first ? LOG_ERR : LOG_WARNING,
+                        "Cannot write the state file /" PATH_STATE ", %s: %s",
+                        first ? "ending boot" : "going on without", strerror(-error));
+        if (first)
+                enqueue(m, &end);
+}
+
 static void save(Manager *m) {
         int r;
 
         r = state_file_write(m->root_fd, &m->record);
+        m->unsaved = r < 0;
         if (r < 0)
-                audit_log(m->audit, LOG_WARNING,
-                                "Cannot write the state file /" PATH_STATE ", going on without: %s",
-                                strerror(-r));
+                on_unsaved(m, r);
         tell_status(m);
 }
 
@@ -178,24 +195,26 @@ static int on_stop_signal(sd_event_source *s, const struct signalfd_siginfo *si,
 }
 
 static int open_loop(Manager *m) {
+        /* SIGHUP: the terminal is gone, which should not be the end without an end of boot either. */
+        static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
         sigset_t mask;
         int r;
 
         sigemptyset(&mask);
-        sigaddset(&mask, SIGTERM);
-        sigaddset(&mask, SIGINT);
+        for (size_t i = 0; i < ELEMENTSOF(stop_signals); i++)
+                sigaddset(&mask, stop_signals[i]);
+        sigaddset(&mask, SIGPIPE); /* whoever read --foreground-log may leave */
         if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0)
                 return -errno;
 
         r = sd_event_default(&m->event);
         if (r < 0)
                 return r;
-        r = sd_event_add_signal(m->event, NULL, SIGTERM, on_stop_signal, m);
-        if (r < 0)
-                return r;
-        r = sd_event_add_signal(m->event, NULL, SIGINT, on_stop_signal, m);
-        if (r < 0)
-                return r;
+        for (size_t i = 0; i < ELEMENTSOF(stop_signals); i++) {
+                r = sd_event_add_signal(m->event, NULL, stop_signals[i], on_stop_signal, m);
+                if (r < 0)
+                        return r;
+        }
         r = sd_event_add_time(
                         m->event, &m->timer, CLOCK_BOOTTIME, m->record.deadline, USEC_PER_MSEC, on_timer, m);
         if (r < 0)
@@ -228,11 +247,14 @@ static int wait_for_end(Manager *m, bool damaged) {
 }
 
 /* What systemd tells ExecStopPost= of the daemon's end (systemd.exec(5), $SERVICE_RESULT): after anything
- * but success, Restart= brings up the next daemon, unless the unit has been masked or removed meanwhile. */
+ * but success, Restart= brings up the next daemon, unless the unit has been masked or removed meanwhile.
+ * "timeout" is also what becomes of a daemon that hangs while the unit is being stopped, and then none
+ * follows. */
 static bool restart_follows(const Manager *m) {
         const char *result = getenv("SERVICE_RESULT");
 
-        return result && !streq(result, "success") && unit_files_is_usable(m->root_fd, UNIT_NAME);
+        return result && !streq(result, "success") && !streq(result, "timeout") &&
+                        unit_files_is_usable(m->root_fd, UNIT_NAME);
 }
 
 /* What cannot be read of the dead daemon's doings is made up for by the built-in policy, which needs no
@@ -247,17 +269,18 @@ static int see_to_death(Manager *m) {
                 return r;
 
         manager_feed(m, (BootEvent){ .type = BOOT_EVENT_DIED, .died = { .restarts = restart_follows(m) } });
+        /* A death that cannot be recorded would be the first one for ever. */
+        if (m->record.phase != BOOT_PHASE_ENDED && m->unsaved)
+                manager_feed(m, (BootEvent){ .type = BOOT_EVENT_DIED });
         if (m->record.phase != BOOT_PHASE_ENDED)
                 audit_log(m->audit, LOG_NOTICE, "The daemon died; the next one goes on.");
         return 0;
 }
 
-static int log_lock_error(Manager *m, int error) {
+static void complain_of_another(Manager *m) {
         pid_t owner;
 
-        if (error != -EWOULDBLOCK)
-                audit_log(m->audit, LOG_ERR, "Cannot lock /" PATH_LOCK ": %s", strerror(-error));
-        else if (state_file_lock_owner(m->root_fd, &owner) >= 0)
+        if (state_file_lock_owner(m->root_fd, &owner) >= 0)
                 audit_log(m->audit, LOG_ERR,
                                 "Another rcu-bootd (PID %d) sees to this root already; this one does "
                                 "nothing.",
@@ -265,8 +288,6 @@ static int log_lock_error(Manager *m, int error) {
         else
                 audit_log(m->audit, LOG_ERR,
                                 "Another rcu-bootd sees to this root already; this one does nothing.");
-
-        return error;
 }
 
 static int run(Manager *m, const ManagerOptions *options) {
@@ -276,8 +297,14 @@ static int run(Manager *m, const ManagerOptions *options) {
         r = state_file_lock(m->root_fd, &m->lock_fd);
         if (r == -EWOULDBLOCK && options->post_stop)
                 return 0; /* a daemon lives: nothing has died */
+        if (r == -EWOULDBLOCK) {
+                complain_of_another(m);
+                return r;
+        }
+        /* As on a read-only /run. Boot must end there, too, and a service manager starts one daemon only. */
         if (r < 0)
-                return log_lock_error(m, r);
+                audit_log(m->audit, LOG_ERR, "Cannot lock /" PATH_LOCK ", going on without: %s",
+                                strerror(-r));
 
         if (options->post_stop)
                 return see_to_death(m);

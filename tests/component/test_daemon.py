@@ -168,7 +168,7 @@ def test_by_hand(tree, bootd, bootctl):
     assert tree.state()["REASON_TEXT"] == "the operator is in a hurry"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_told_to_stop(tree, bootd, number):
     tree.policy()
     bootd.boot()
