@@ -50,7 +50,7 @@ BUILD_PACKAGES = (
     "gcc", "clang", "make", "autoconf", "automake", "pkg-config", "libc6-dev",
     "libsystemd-dev", "libudev-dev", "libinih-dev", "libjansson-dev", "check",
     "libumockdev-dev", "umockdev", "libglib2.0-dev", "dbus-daemon", "systemd", "systemd-journal-remote", "mandoc",
-    "python3", "python3-pytest", "git", "procps",
+    "python3", "python3-pytest", "git", "procps", "strace",
 )  # fmt: skip
 
 # Ordinary users for tests: name and uid (and gid).
