@@ -180,9 +180,20 @@ static void put_knob_failed(AuditEntry *e, const BootRecord *r, const BootAction
 }
 
 static void put_extended(AuditEntry *e, const BootRecord *r) {
+        const KnobRecord *k = &r->knobs[KNOB_BOOT_END_DELAY];
+        const KnobInfo *info = knob_info(KNOB_BOOT_END_DELAY);
+
         audit_text_put(e, "Deadline moved to ");
         audit_text_put_span(e, r->deadline);
         audit_text_put(e, " after the kernel started");
+        if (!k->present || k->setting[KNOB_STAGE_DURING].action != KNOB_ACTION_DEADLINE ||
+                        r->deadline / USEC_PER_MSEC <= (usec_t) info->max[KNOB_STAGE_DURING])
+                return;
+        audit_text_put(e, "; ");
+        audit_text_put(e, info->name);
+        audit_text_put(e, " goes no further than ");
+        audit_text_put_span(e, (usec_t) info->max[KNOB_STAGE_DURING] * USEC_PER_MSEC);
+        audit_text_put(e, " and stays as it is, so that the kernel's own fallback comes first");
 }
 
 /* The mode is EXPEDITED, and the policy does not say that it may be. */

@@ -186,6 +186,7 @@ def test_extended(tree, bootd, bootctl):
     deadline = int(tree.state()["DEADLINE_USEC"])
     assert deadline > 100_000_000 and tree.state()["EXTENDED"] == "1"
     assert tree.knob("rcu_boot_end_delay") == (deadline // 1000 if deadline <= 120_000_000 else 90000)
+    assert ("rcu_boot_end_delay goes no further than 120 s" in bootd.log) == (deadline > 120_000_000)
     reach(tree, "ready")
     bootd.wait()
 

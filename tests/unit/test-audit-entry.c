@@ -157,6 +157,12 @@ static void extended(void) {
         record.deadline = UINT64_C(300000000);
 }
 
+static void extended_beyond_the_kernels_range(void) {
+        record.deadline = UINT64_C(300000000);
+        record.knobs[KNOB_BOOT_END_DELAY].present = true;
+        record.knobs[KNOB_BOOT_END_DELAY].setting[KNOB_STAGE_DURING].action = KNOB_ACTION_DEADLINE;
+}
+
 static void still_expedited(void) {
         end(BOOT_REASON_MANUAL, RCU_MODE_EXPEDITED);
 }
@@ -312,6 +318,14 @@ static const struct {
         { extended, BOOT_AUDIT_EXTENDED, LOG_NOTICE,
                         "MESSAGE=Deadline moved to 300 s after the kernel started" COMMON(
                                         MESSAGE_ID_EXTENDED,
+                                        "5",
+                                        "booting") "RCU_BOOT_DEADLINE_USEC=300000000\nRCU_BOOT_MISSING=a."
+                                                   "target\n" },
+        { extended_beyond_the_kernels_range, BOOT_AUDIT_EXTENDED, LOG_NOTICE,
+                        "MESSAGE=Deadline moved to 300 s after the kernel started; rcu_boot_end_delay goes "
+                        "no "
+                        "further than 120 s and stays as it is, so that the kernel's own fallback comes "
+                        "first" COMMON(MESSAGE_ID_EXTENDED,
                                         "5",
                                         "booting") "RCU_BOOT_DEADLINE_USEC=300000000\nRCU_BOOT_MISSING=a."
                                                    "target\n" },
