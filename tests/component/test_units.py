@@ -125,6 +125,11 @@ def test_container_is_skipped():
     assert not [key for key in unit["Unit"] if key.startswith("Assert")]
 
 
+def test_initramfs_is_skipped():
+    unit = read_unit("rcu-boot-end.service")
+    assert words(unit, "Unit", "ConditionPathExists") == ["!/etc/initrd-release"]
+
+
 def test_daemon_ends_boot_whatever_it_dies_of():
     """case 12: --post-stop relies on the first three of these."""
     unit = read_unit("rcu-boot-end.service")
