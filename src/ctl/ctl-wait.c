@@ -20,6 +20,8 @@
 /* That the lock is released makes no event in the directory that others' looking at it does not make, too.
  */
 #define RECHECK_USEC (1 * USEC_PER_SEC)
+/* The state file is replaced; where there is no room for that, it is written in place (state-file.h). */
+#define WATCH_MASK (IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
 typedef enum Verdict {
         VERDICT_WAIT,
@@ -88,7 +90,7 @@ static int watch_run_dir(const Ctl *ctl, int *ret_fd) {
                 return -errno;
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", dir_fd);
-        if (inotify_add_watch(fd, path, IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR) < 0)
+        if (inotify_add_watch(fd, path, WATCH_MASK) < 0)
                 return -errno;
 
         *ret_fd = TAKE_FD(fd);

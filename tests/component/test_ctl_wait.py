@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from conftest import PATIENCE, now_usec, wait_for
+from conftest import PATIENCE, now_usec, state_text, wait_for
 
 HOUR = 3600 * 1000000
 
@@ -70,6 +70,16 @@ def test_wakes_up(bootctl, tree, waiter):
         tree.write_state()
         result = bootctl.finish(process)
     assert (result.out, result.err) == ("", "")
+
+
+def test_wakes_up_where_there_is_no_room_for_a_second_file(bootctl, tree, waiter):
+    """The state file is then written in place."""
+    tree.write_state(**booting())
+    with tree.locked():
+        process = waiter()
+        wait_for(lambda: is_asleep(process))
+        (tree / "run/rcu-bootd/state").write_text(state_text())
+        assert bootctl.finish(process).err == ""
 
 
 def test_real_daemon(bootctl, bootd, tree, waiter):
