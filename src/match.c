@@ -42,15 +42,6 @@ const char *match_field_to_string(MatchField f) {
         return (unsigned) f < _MATCH_FIELD_MAX ? field_names[f] : NULL;
 }
 
-int match_field_from_string(const char *s, MatchField *ret) {
-        for (MatchField f = 0; f < _MATCH_FIELD_MAX; f++)
-                if (streq(s, field_names[f])) {
-                        *ret = f;
-                        return 0;
-                }
-        return -EINVAL;
-}
-
 void machine_facts_done(MachineFacts *facts) {
         for (MatchField f = 0; f < _MATCH_FIELD_MAX; f++)
                 facts->values[f] = strv_free(facts->values[f]);

@@ -51,7 +51,6 @@ void machine_facts_done(MachineFacts *facts);
 void match_done(Match *match);
 
 const char *match_field_to_string(MatchField f) _const_; /* "Chassis", as in the file */
-int match_field_from_string(const char *s, MatchField *ret);
 
 /* Sets the rule from a key's value. -EINVAL: empty, unbalanced quotes, bad CPUs= or Device= expression;
  * -ENOMEM. */

@@ -99,16 +99,9 @@ START_TEST(test_replace) {
 END_TEST
 
 START_TEST(test_names) {
-        MatchField f;
-
-        for (MatchField i = 0; i < _MATCH_FIELD_MAX; i++) {
-                ck_assert_int_eq(match_field_from_string(match_field_to_string(i), &f), 0);
-                ck_assert_uint_eq(f, i);
-        }
-        f = MATCH_OS;
-        ck_assert_int_eq(match_field_from_string("os", &f), -EINVAL);
-        ck_assert_int_eq(match_field_from_string("", &f), -EINVAL);
-        ck_assert_uint_eq(f, MATCH_OS);
+        for (MatchField i = 0; i < _MATCH_FIELD_MAX; i++)
+                for (MatchField k = 0; k < i; k++)
+                        ck_assert_str_ne(match_field_to_string(i), match_field_to_string(k));
         ck_assert_ptr_null(match_field_to_string(_MATCH_FIELD_MAX));
 }
 END_TEST
