@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Many boots, each disturbed at random moments: whatever happens, in whatever order, what must be true is true.
+
+RCU_BOOTD_STRESS=N       so many boots (100 unless set)
+RCU_BOOTD_STRESS_SEED=S  begin with this seed; each boot has the next one. What goes wrong names its seed.
+"""
+
+import os
+import random
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from guest import GuestError
+from guest.report import parse_pairs
+from guest.scenario import MESSAGE_ID, UNIT, send, use_policy, values_written
+
+BOOTS = int(os.environ.get("RCU_BOOTD_STRESS", "100"))
+SEED = int(os.environ.get("RCU_BOOTD_STRESS_SEED", "1"))
+
+# Boots at a time: more than one, so that each is also disturbed by another.
+AT_A_TIME = 2
+
+# How long an undisturbed boot takes, roughly: disturbances fall into this span.
+SPAN = 0.7
+
+# Disturbance -> how boot may end because of it, beside reaching its milestones.
+DISTURBANCES = {
+    "systemctl daemon-reload": set(),
+    "systemctl daemon-reexec": set(),
+    "systemctl restart dbus": set(),
+    "systemctl kill --signal=KILL dbus": set(),
+    "systemctl restart systemd-journald": set(),
+    "kill -KILL $(pidof rcu-bootd)": {"daemon-died", "late-start"},
+    "kill -SEGV $(pidof rcu-bootd)": {"daemon-died", "late-start"},
+    "P=$(pidof rcu-bootd); kill -STOP $P; kill -CONT $P": {"late-start"},
+    "kill -TERM $(pidof rcu-bootd)": {"stopped"},
+    "systemctl stop rcu-boot-end": {"stopped"},
+    "systemctl restart rcu-boot-end": {"stopped"},
+    "systemctl start rcu-boot-end": set(),
+    "rcu-bootctl end": {"manual"},
+    "rcu-bootctl milestone booted": set(),
+    ": >/run/rcu-bootd/milestones/booted": set(),
+    "for i in $(seq 100); do : >/run/rcu-bootd/milestones/x$i; done": set(),
+    "rcu-bootctl extend 3min": set(),
+    "flood": set(),
+}
+
+
+def disturb(guest, what):
+    """Whether it succeeds depends on when it comes, and is of no interest."""
+    if what != "flood":
+        guest.run(what, check=False)
+        return
+    try:
+        send(guest, b"X_RCU_MILESTONE=whatever", b"", b"\xff", uid=1000, times=2000).join()
+    except OSError:
+        pass  # there is no such directory yet
+
+
+def at_rest(guest):
+    """The state file says that boot has ended, and neither daemon nor ExecStopPost= is left, or about to come."""
+    if guest.state().get("PHASE") != "ended":
+        return False
+    unit = parse_pairs(guest.run(["systemctl", "show", UNIT], check=False).stdout)
+    return unit.get("SubState") in ("exited", "dead", "failed") and unit.get("Job", "0") in ("", "0")
+
+
+def violations(guest, plan):
+    """What is not as it must be, in words."""
+    state, killed = guest.state(), any(what.startswith(("kill -KILL", "kill -SEGV")) for what in plan)
+    allowed = {"milestones"}.union(*(DISTURBANCES[what] for what in plan))
+    values = values_written(guest, "rcu_expedited")
+    guest.run("journalctl --sync", check=False)
+    ends = [entry["MESSAGE"] for name in ("ENDED", "DEADLINE") for entry in guest.journal(MESSAGE_ID=MESSAGE_ID[name])]
+    found = []
+    if state["REASON"] not in allowed:
+        found.append(f"reason {state['REASON']}, not of {sorted(allowed)}")
+    if values not in (["1", "0"], ["0"]):
+        found.append(f"rcu_expedited was {values}")
+    if guest.knob("rcu_expedited") != "0":
+        found.append("rcu_expedited is not 0")
+    if guest.ok("pidof rcu-bootd"):
+        found.append("a daemon is left")
+    # One that was killed between the record and the entry has left no entry; nobody writes a second one.
+    if len(ends) != 1 and not (killed and not ends):
+        found.append(f"entries of the end: {ends}")
+    if guest.active(UNIT) not in ("active", "inactive"):
+        found.append(f"the unit is {guest.active(UNIT)}")
+    if guest.status()["exit_code"] != 0:
+        found.append(f"status has notes: {guest.status()['notes']}")
+    return found
+
+
+def one_boot(boot, seed):
+    """Boots once -> text of what went wrong, or nothing."""
+    rng = random.Random(seed)
+    plan = sorted((rng.uniform(0, SPAN), rng.choice(list(DISTURBANCES))) for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 4])))
+    story = f"seed {seed}: " + ", ".join(f"{at:.3f} s {what}" for at, what in plan)
+    with boot() as guest:
+        try:
+            assert guest.leader
+            started = time.monotonic()
+            for at, what in plan:
+                time.sleep(max(0, started + at - time.monotonic()))
+                disturb(guest, what)
+            guest.wait_booted()
+            guest.wait_for(lambda: at_rest(guest), "boot to end and all to come to rest")
+            found = violations(guest, [what for _, what in plan])
+        except GuestError as error:
+            found = [str(error)]
+    return "\n    ".join([story, *found]) if found else None
+
+
+def test_disturbed_boots(container, tree):
+    """Ended exactly once, for a reason that fits, never expedited again, nothing left."""
+    use_policy(tree, "default.target", "booted", boot=["AllowUsers=alice"])
+    lock = threading.Lock()
+
+    def boot():
+        with lock:
+            return container()
+
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        results = list(pool.map(lambda seed: one_boot(boot, seed), range(SEED, SEED + BOOTS)))
+    wrong = [result for result in results if result]
+    assert not wrong, f"{len(wrong)} of {BOOTS} boots:\n" + "\n".join(wrong)
