@@ -51,8 +51,8 @@ static int report_one(const BootRecord *record, const char *name) {
         }
 
         if (geteuid() != 0)
-                ctl_error("%s: did not count: root may announce it, and those whom policy %s lists with "
-                          "AllowUsers=.",
+                ctl_error("%s: did not count: root may announce it, and, unless it is a unit, a device "
+                          "or " MILESTONE_STARTUP_FINISHED ", those whom policy %s lists with AllowUsers=.",
                                 name, record->policy_name);
         else
                 ctl_error("%s: rcu-bootd received it, but it did not count. Its reasons are in the journal: "

@@ -62,6 +62,33 @@ static void on_requests(Manager *m, const InboxMessage *message, const InboxSend
                                                                 .text = message->reason } });
 }
 
+/* A user may speak for what that user has done. Not for the units of PID 1 and the devices of udev, which
+ * are reached when those say so: whoever could announce all would in effect end boot. */
+static bool is_ones_own(const char *name) {
+        return milestone_kind(name) == MILESTONE_KIND_NAMED;
+}
+
+static void on_milestones(Manager *m, char *const *names, const InboxSender *sender) {
+        bool root = sender->uid == 0;
+
+        if (!root && !machine_user_in(m->root_fd, m->record.allow_users, sender->uid)) {
+                inbox_refuse(m->inbox,
+                                "this user is not in the policy's AllowUsers=, so may not announce "
+                                "milestones",
+                                sender);
+                return;
+        }
+
+        for (; *names; names++)
+                if (root || is_ones_own(*names))
+                        reach(m, *names, MILESTONE_SOURCE_INBOX);
+                else
+                        inbox_refuse(m->inbox,
+                                        "only root may announce units, devices and startup-finished in "
+                                        "place of systemd and udev",
+                                        sender);
+}
+
 static void on_message(void *userdata,
                 const InboxMessage *message,
                 const InboxSender *sender,
@@ -72,16 +99,8 @@ static void on_message(void *userdata,
         if (sender->pid == 1 && sender->uid == 0)
                 on_pid1(m, message, raw, size);
 
-        if (message->milestones) {
-                if (sender->uid == 0 || machine_user_in(m->root_fd, m->record.allow_users, sender->uid))
-                        for (char **name = message->milestones; *name; name++)
-                                reach(m, *name, MILESTONE_SOURCE_INBOX);
-                else
-                        inbox_refuse(m->inbox,
-                                        "this user is not in the policy's AllowUsers=, so may not announce "
-                                        "milestones",
-                                        sender);
-        }
+        if (message->milestones)
+                on_milestones(m, message->milestones, sender);
 
         on_requests(m, message, sender);
 }

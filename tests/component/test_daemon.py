@@ -260,6 +260,20 @@ def test_case_24_users(tree, bootd):
     bootd.wait()
 
 
+def test_users_speak_for_themselves(tree, bootd):
+    """What PID 1 and udev tell of is nothing that a user may announce, AllowUsers= or not."""
+    others = ("a.target", "startup-finished", "device:net/eth0")
+    tree.policy(text=policy(" ".join((*others, "mine", "last")), more=f"AllowUsers={NOBODY}"))
+    bootd.boot()
+    send(tree, "\n".join(f"X_RCU_MILESTONE={name}" for name in (*others, "mine")), user=NOBODY)
+    wait_for(lambda: "REACHED_4" in tree.state(), "mine to be seen")
+    assert not {"REACHED_1", "REACHED_2", "REACHED_3"} & set(tree.state())
+    assert "only root may announce units" in bootd.log
+    for name in (*others, "last"):
+        send(tree, f"X_RCU_MILESTONE={name}")
+    bootd.wait()
+
+
 def test_case_21_garbage_does_no_harm(tree, bootd):
     tree.policy()
     bootd.boot()
