@@ -25,6 +25,24 @@
         "etc/systemd/system", "run/systemd/system", "usr/local/lib/systemd/system", \
                         "usr/lib/systemd/system", "lib/systemd/system"
 
+/* All of the table "Load path when running in system mode": also what generators have made of fstab and the
+ * like, where the system is running. */
+#define UNIT_LOAD_PATH                                                                                      \
+        "etc/systemd/system.control", "run/systemd/system.control", "run/systemd/transient",                \
+                        "run/systemd/generator.early", "etc/systemd/system", "etc/systemd/system.attached", \
+                        "run/systemd/system", "run/systemd/system.attached", "run/systemd/generator",       \
+                        "usr/local/lib/systemd/system", "usr/lib/systemd/system", "lib/systemd/system",     \
+                        "run/systemd/generator.late"
+
+/* systemd-system.conf(5). */
+#define PATH_SYSTEM_CONF "etc/systemd/system.conf"
+#define SYSTEM_CONF_DIRECTORIES                                                                          \
+        "etc/systemd/system.conf.d", "run/systemd/system.conf.d", "usr/local/lib/systemd/system.conf.d", \
+                        "usr/lib/systemd/system.conf.d"
+
+/* systemd-journald.service(8). */
+#define JOURNAL_DIRECTORIES "var/log/journal", "run/log/journal"
+
 #define PATH_UDEV_CONTROL "run/udev/control" /* there while udevd, or its socket unit, is */
 #define PATH_SYSTEM_BUS "run/dbus/system_bus_socket"
 #define PATH_SYSTEMD_BOOTED "run/systemd/system"

@@ -7,12 +7,13 @@
 #include <time.h>
 
 #include "fs.h"
+#include "names.h"
 
 /* `rcu-bootctl log`: 0, also where the boot has no entries (which is said); 1 where the journal cannot be
  * read. With --json an array of entries (ctl-log-entry.c has their schema); with --follow an entry a line.
  */
 
-static const char *const journal_directories[] = { "var/log/journal", "run/log/journal" };
+static const char *const journal_directories[] = { JOURNAL_DIRECTORIES };
 
 typedef struct JournalFiles {
         unsigned readable;

@@ -113,9 +113,8 @@ static bool directory_mentions_inbox(int root_fd, const char *directory) {
 }
 
 static bool pid1_reports_to_inbox(int root_fd) {
-        static const char *const files[] = { "etc/systemd/system.conf", PATH_CMDLINE };
-        static const char *const directories[] = { "etc/systemd/system.conf.d", "run/systemd/system.conf.d",
-                "usr/local/lib/systemd/system.conf.d", "usr/lib/systemd/system.conf.d" };
+        static const char *const files[] = { PATH_SYSTEM_CONF, PATH_CMDLINE };
+        static const char *const directories[] = { SYSTEM_CONF_DIRECTORIES };
 
         for (size_t i = 0; i < ELEMENTSOF(files); i++)
                 if (file_mentions_inbox(root_fd, files[i]))

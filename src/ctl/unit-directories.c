@@ -8,24 +8,9 @@
 #include <sys/stat.h>
 
 #include "fs.h"
+#include "names.h"
 
-/* All of systemd.unit(5)'s table "Load path when running in system mode", in order of precedence: also what
- * generators have made of fstab and the like, where the system is running. */
-static const char *const directories[] = {
-        "etc/systemd/system.control",
-        "run/systemd/system.control",
-        "run/systemd/transient",
-        "run/systemd/generator.early",
-        "etc/systemd/system",
-        "etc/systemd/system.attached",
-        "run/systemd/system",
-        "run/systemd/system.attached",
-        "run/systemd/generator",
-        "usr/local/lib/systemd/system",
-        "usr/lib/systemd/system",
-        "lib/systemd/system",
-        "run/systemd/generator.late",
-};
+static const char *const directories[] = { UNIT_LOAD_PATH };
 
 static const char *const link_suffixes[] = { ".wants", ".requires", ".upholds" };
 
