@@ -40,6 +40,19 @@ static int wanted_pager(char ***ret) {
         return strv_split(e, ret) < 0 ? 0 : 1;
 }
 
+/* Where there is no pager at all: what was meant for it must be seen all the same. */
+static void copy_through(void) {
+        char buf[4096];
+        ssize_t n, m;
+
+        while ((n = read(STDIN_FILENO, buf, sizeof(buf))) > 0)
+                for (ssize_t done = 0; done < n; done += m) {
+                        m = write(STDOUT_FILENO, buf + done, (size_t) (n - done));
+                        if (m < 0)
+                                return;
+                }
+}
+
 _noreturn_ static void run_pager(int fd, char **wanted) {
         bool secure = is_secure_mode();
         const char *options = getenv("SYSTEMD_LESS");
@@ -60,8 +73,8 @@ _noreturn_ static void run_pager(int fd, char **wanted) {
         execlp("less", "less", (char *) NULL);
         if (!secure)
                 execlp("more", "more", (char *) NULL);
-        execlp("cat", "cat", (char *) NULL);
-        _exit(EXIT_FAILURE);
+        copy_through();
+        _exit(EXIT_SUCCESS);
 }
 
 static void start_pager(char **wanted) {
@@ -73,8 +86,10 @@ static void start_pager(char **wanted) {
 
         fflush(stdout);
         pager_pid = fork();
-        if (pager_pid == 0)
+        if (pager_pid == 0) {
+                close(fds[1]); /* or copy_through() would wait for itself */
                 run_pager(fds[0], wanted);
+        }
         close(fds[0]);
         if (pager_pid > 0) {
                 dup2(fds[1], STDOUT_FILENO);

@@ -184,10 +184,27 @@ def test_no_pager(bootctl, tree, args, env):
     assert "PAGED" not in out and "has ended" in out.replace("\x1b[0;1;32m", "")
 
 
-def test_pager_that_is_not_there(bootctl, tree):
+def path_with(tree, name):
+    """A $PATH with one pager only, whatever this machine has: a real one might wait for a key."""
+    pager = tree.path.parent / "bin" / name
+    pager.parent.mkdir()
+    pager.write_text("#!/bin/sh\necho FOUND\nexec /bin/cat\n")
+    pager.chmod(0o755)
+    return str(pager.parent)
+
+
+@pytest.mark.parametrize("name", ["less", "more"])
+def test_pager_that_is_not_there(bootctl, tree, name):
     tree.write_state()
     _code, out = on_terminal(bootctl.arguments("status"),
-                             {"PAGER": "/no/such/pager", "SYSTEMD_PAGERSECURE": "0", "PATH": "/no/such:/usr/bin:/bin"})
+                             {"PAGER": "/no/such/pager", "SYSTEMD_PAGERSECURE": "0", "PATH": path_with(tree, name)})
+    assert "FOUND" in out and "RCU's boot" in out
+
+
+def test_no_pager_anywhere(bootctl, tree):
+    tree.write_state()
+    _code, out = on_terminal(bootctl.arguments("status"),
+                             {"PAGER": "/no/such/pager", "SYSTEMD_PAGERSECURE": "0", "PATH": "/no/such"})
     assert "RCU's boot" in out
 
 
@@ -195,7 +212,8 @@ def test_pager_in_secure_mode_is_no_program_of_the_users(bootctl, tree):
     """sudo rcu-bootctl must not run what the user's environment names as root."""
     tree.write_state()
     pager = write_pager(tree)
-    _code, out = on_terminal(bootctl.arguments("status"), {"PAGER": str(pager), "SYSTEMD_PAGERSECURE": "1"})
+    _code, out = on_terminal(bootctl.arguments("status"),
+                             {"PAGER": str(pager), "SYSTEMD_PAGERSECURE": "1", "PATH": path_with(tree, "less")})
     assert "PAGED" not in out and "RCU's boot" in out
 
 
