@@ -6,6 +6,7 @@ set -euo pipefail
 srcdir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 builddir=${RCU_BOOTD_BUILDDIR:-$srcdir/build}
 started=$SECONDS
+reconfigure=no
 
 say() {
         printf '[%4d s] %s\n' $((SECONDS - started)) "$*"
@@ -37,6 +38,7 @@ install_packages() {
         logged install apt-get update
         DEBIAN_FRONTEND=noninteractive logged install \
                 apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=600 "${missing[@]}"
+        reconfigure=yes # ./configure may find more now
 }
 
 # Runs a command with its output in a log file, which is shown if the command fails.
@@ -68,7 +70,8 @@ build() {
         local dir=$1
         shift
         mkdir -p "$dir"
-        if [ "$(cat "$dir/.configured" 2>/dev/null)" != "$*" ] || [ "$srcdir/configure" -nt "$dir/config.status" ]; then
+        if [ $reconfigure = yes ] || [ "$(cat "$dir/.configured" 2>/dev/null)" != "$*" ] ||
+                [ "$srcdir/configure" -nt "$dir/config.status" ]; then
                 say "Configuring $dir: $*"
                 (cd "$dir" && logged "$(basename "$dir")-configure" "$srcdir/configure" "$@")
                 echo "$*" >"$dir/.configured"
