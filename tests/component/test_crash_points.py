@@ -106,6 +106,8 @@ class Boot:
                 self.announce()
             code = process.wait(PATIENCE)
         except BaseException:
+            with contextlib.suppress(FileNotFoundError, ValueError):
+                self.kill()
             process.kill()
             process.wait()
             raise
