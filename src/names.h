@@ -43,6 +43,7 @@
 /* systemd-journald.service(8). */
 #define JOURNAL_DIRECTORIES "var/log/journal", "run/log/journal"
 
+#define LIBUDEV_SONAME "libudev.so.1"
 #define PATH_UDEV_CONTROL "run/udev/control" /* there while udevd, or its socket unit, is */
 #define PATH_SYSTEM_BUS "run/dbus/system_bus_socket"
 #define PATH_SYSTEMD_BOOTED "run/systemd/system"

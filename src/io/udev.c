@@ -4,10 +4,10 @@
 #include "fs.h"
 #include "milestone.h"
 #include "names.h"
+#include "udev-library.h"
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <libudev.h>
 
 /* Events taken before the loop looks at its other sources again. */
 #define DISPATCH_MAX 64U
@@ -60,7 +60,7 @@ static bool is_udevd_here(void) {
 
 static void monitor_close(Monitor *m) {
         m->source = sd_event_source_unref(m->source);
-        m->monitor = udev_monitor_unref(m->monitor);
+        m->monitor = libudev.monitor_unref(m->monitor);
 }
 
 /* --- targets --- */
@@ -78,8 +78,8 @@ static void target_forget_device(Target *t) {
 }
 
 static bool target_matches(const Target *t, struct udev_device *device) {
-        const char *subsystem = udev_device_get_subsystem(device),
-                   *sysname = udev_device_get_sysname(device);
+        const char *subsystem = libudev.device_get_subsystem(device),
+                   *sysname = libudev.device_get_sysname(device);
 
         return t->name && subsystem && sysname && fnmatch(t->subsystem, subsystem, 0) == 0 &&
                         fnmatch(t->sysname, sysname, 0) == 0;
@@ -124,19 +124,19 @@ static int start_wait(DeviceWatch *w, Target *t, const char *syspath) {
 
 /* A device that matches is there. */
 static int consider(DeviceWatch *w, Target *t, struct udev_device *device) {
-        if (udev_device_get_is_initialized(device) > 0) {
+        if (libudev.device_get_is_initialized(device) > 0) {
                 reach(w, t);
                 return 0;
         }
-        return t->waiting_for ? 0 : start_wait(w, t, udev_device_get_syspath(device));
+        return t->waiting_for ? 0 : start_wait(w, t, libudev.device_get_syspath(device));
 }
 
 static bool is_udevd_busy(DeviceWatch *w) {
-        struct udev_queue *queue = udev_queue_new(w->udev);
+        struct udev_queue *queue = libudev.queue_new(w->udev);
         bool busy;
 
-        busy = queue && !udev_queue_get_queue_is_empty(queue);
-        udev_queue_unref(queue);
+        busy = queue && !libudev.queue_get_queue_is_empty(queue);
+        libudev.queue_unref(queue);
         return busy;
 }
 
@@ -151,10 +151,10 @@ static bool has_had_its_time(DeviceWatch *w) {
 
 /* The wait for a device to be initialised is over. */
 static void expire(DeviceWatch *w, Target *t) {
-        struct udev_device *device = udev_device_new_from_syspath(w->udev, t->waiting_for);
-        bool initialized = device && udev_device_get_is_initialized(device) > 0;
+        struct udev_device *device = libudev.device_new_from_syspath(w->udev, t->waiting_for);
+        bool initialized = device && libudev.device_get_is_initialized(device) > 0;
 
-        udev_device_unref(device);
+        libudev.device_unref(device);
         if (!device) {
                 target_forget_device(t);
                 (void) scan_target(w, t);
@@ -186,19 +186,19 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {
 
 static int enumerate(
                 struct udev *udev, const char *subsystem, const char *sysname, struct udev_enumerate **ret) {
-        struct udev_enumerate *e = udev_enumerate_new(udev);
+        struct udev_enumerate *e = libudev.enumerate_new(udev);
         int r;
 
         if (!e)
                 return errno_or_nomem();
         /* Globs may be passed: libudev matches with fnmatch(3). */
-        r = udev_enumerate_add_match_subsystem(e, subsystem);
+        r = libudev.enumerate_add_match_subsystem(e, subsystem);
         if (r >= 0 && sysname)
-                r = udev_enumerate_add_match_sysname(e, sysname);
+                r = libudev.enumerate_add_match_sysname(e, sysname);
         if (r >= 0)
-                r = udev_enumerate_scan_devices(e);
+                r = libudev.enumerate_scan_devices(e);
         if (r < 0) {
-                udev_enumerate_unref(e);
+                libudev.enumerate_unref(e);
                 return r;
         }
         *ret = e;
@@ -213,17 +213,17 @@ static int scan_target(DeviceWatch *w, Target *t) {
         r = enumerate(w->udev, t->subsystem, t->sysname, &e);
         if (r < 0)
                 return r;
-        udev_list_entry_foreach(entry, udev_enumerate_get_list_entry(e)) {
-                const char *syspath = udev_list_entry_get_name(entry);
-                struct udev_device *device = udev_device_new_from_syspath(w->udev, syspath);
+        udev_library_foreach(entry, libudev.enumerate_get_list_entry(e)) {
+                const char *syspath = libudev.list_entry_get_name(entry);
+                struct udev_device *device = libudev.device_new_from_syspath(w->udev, syspath);
 
                 if (device && target_matches(t, device))
                         r = consider(w, t, device);
-                udev_device_unref(device);
+                libudev.device_unref(device);
                 if (r < 0 || !t->name)
                         break;
         }
-        udev_enumerate_unref(e);
+        libudev.enumerate_unref(e);
         return r;
 }
 
@@ -252,7 +252,7 @@ static bool take_event(DeviceWatch *w, Monitor *m) {
         const char *action;
 
         errno = 0;
-        device = udev_monitor_receive_device(m->monitor);
+        device = libudev.monitor_receive_device(m->monitor);
         if (!device) {
                 /* The kernel had to drop what did not fit into the socket's buffer. */
                 if (errno == ENOBUFS)
@@ -260,10 +260,10 @@ static bool take_event(DeviceWatch *w, Monitor *m) {
                 return false;
         }
         /* A removal is noticed when the wait for the device is over. */
-        action = udev_device_get_action(device);
+        action = libudev.device_get_action(device);
         if (!action || !streq(action, "remove"))
                 on_device(w, device);
-        udev_device_unref(device);
+        libudev.device_unref(device);
         return true;
 }
 
@@ -300,23 +300,25 @@ static int filter(const DeviceWatch *w, struct udev_monitor *monitor) {
                 if (strpbrk(w->targets[i].subsystem, GLOB_CHARACTERS))
                         return 0;
         for (size_t i = 0; r >= 0 && i < w->n_targets; i++)
-                r = udev_monitor_filter_add_match_subsystem_devtype(monitor, w->targets[i].subsystem, NULL);
+                r = libudev.monitor_filter_add_match_subsystem_devtype(
+                                monitor, w->targets[i].subsystem, NULL);
         return r;
 }
 
 static int monitor_open(DeviceWatch *w, Monitor *m, const char *group, sd_event_io_handler_t handler) {
         int r;
 
-        m->monitor = udev_monitor_new_from_netlink(w->udev, group);
+        m->monitor = libudev.monitor_new_from_netlink(w->udev, group);
         if (!m->monitor)
                 return errno_or_nomem();
         r = filter(w, m->monitor);
         if (r < 0)
                 return r;
-        r = udev_monitor_enable_receiving(m->monitor);
+        r = libudev.monitor_enable_receiving(m->monitor);
         if (r < 0)
                 return r;
-        return sd_event_add_io(w->event, &m->source, udev_monitor_get_fd(m->monitor), EPOLLIN, handler, w);
+        return sd_event_add_io(
+                        w->event, &m->source, libudev.monitor_get_fd(m->monitor), EPOLLIN, handler, w);
 }
 
 /* --- opening --- */
@@ -361,6 +363,9 @@ int device_watch_open(sd_event *event,
         _cleanup_(device_watch_freep) DeviceWatch *w = NULL;
         int r;
 
+        r = udev_library_load();
+        if (r < 0)
+                return r;
         w = malloc(sizeof(*w));
         if (!w)
                 return -ENOMEM;
@@ -370,7 +375,7 @@ int device_watch_open(sd_event *event,
                 .userdata = userdata,
                 .udevd_awaited = handlers->udevd_awaited && handlers->udevd_awaited(userdata),
         };
-        w->udev = udev_new();
+        w->udev = libudev.new();
         if (!w->udev)
                 return errno_or_nomem();
         r = add_targets(w, names);
@@ -391,7 +396,7 @@ DeviceWatch *device_watch_free(DeviceWatch *w) {
         sd_event_source_unref(w->timer);
         for (size_t i = 0; i < w->n_targets; i++)
                 target_done(&w->targets[i]);
-        udev_unref(w->udev);
+        libudev.unref(w->udev);
         sd_event_unref(w->event);
         free(w);
         return NULL;
@@ -400,7 +405,7 @@ DeviceWatch *device_watch_free(DeviceWatch *w) {
 /* --- facts --- */
 
 static int list_device(struct udev_device *device, char ***facts) {
-        const char *subsystem = udev_device_get_subsystem(device);
+        const char *subsystem = libudev.device_get_subsystem(device);
         struct udev_list_entry *entry;
         int r;
 
@@ -411,11 +416,11 @@ static int list_device(struct udev_device *device, char ***facts) {
                 if (r < 0)
                         return r;
         }
-        udev_list_entry_foreach(entry, udev_device_get_properties_list_entry(device)) {
+        udev_library_foreach(entry, libudev.device_get_properties_list_entry(device)) {
                 char *fact = NULL;
 
-                if (asprintf(&fact, "%s:%s=%s", subsystem, udev_list_entry_get_name(entry),
-                                    strempty(udev_list_entry_get_value(entry))) < 0)
+                if (asprintf(&fact, "%s:%s=%s", subsystem, libudev.list_entry_get_name(entry),
+                                    strempty(libudev.list_entry_get_value(entry))) < 0)
                         return -ENOMEM;
                 r = strv_consume(facts, fact);
                 if (r < 0)
@@ -432,31 +437,34 @@ static int list_subsystem(struct udev *udev, const char *subsystem, char ***fact
         r = enumerate(udev, subsystem, NULL, &e);
         if (r < 0)
                 return r;
-        udev_list_entry_foreach(entry, udev_enumerate_get_list_entry(e)) {
+        udev_library_foreach(entry, libudev.enumerate_get_list_entry(e)) {
                 struct udev_device *device =
-                                udev_device_new_from_syspath(udev, udev_list_entry_get_name(entry));
+                                libudev.device_new_from_syspath(udev, libudev.list_entry_get_name(entry));
 
                 if (device)
                         r = list_device(device, facts);
-                udev_device_unref(device);
+                libudev.device_unref(device);
                 if (r < 0)
                         break;
         }
-        udev_enumerate_unref(e);
+        libudev.enumerate_unref(e);
         return r;
 }
 
 int device_list_facts(char *const *subsystems, char ***ret) {
         _cleanup_strv_free_ char **facts = NULL;
         struct udev *udev;
-        int r = 0;
+        int r;
 
-        udev = udev_new();
+        r = udev_library_load();
+        if (r < 0)
+                return r;
+        udev = libudev.new();
         if (!udev)
                 return errno_or_nomem();
         for (; r >= 0 && subsystems && *subsystems; subsystems++)
                 r = list_subsystem(udev, *subsystems, &facts);
-        udev_unref(udev);
+        libudev.unref(udev);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(facts);

@@ -26,7 +26,7 @@ typedef struct DeviceWatchHandlers {
 
 /* Monitors first, then enumerates at device_watch_scan(). names: the milestones of kind DEVICE, globs
  * (fnmatch(3)) allowed. *handlers is copied; the watch must not be freed in a handler. -EINVAL: no such
- * name; -E2BIG: more than MILESTONES_MAX; -ENOMEM; negative errno. */
+ * name; -E2BIG: more than MILESTONES_MAX; -ELIBACC: no libudev; -ENOMEM; negative errno. */
 int device_watch_open(sd_event *event,
                 char *const *names,
                 const DeviceWatchHandlers *handlers,
@@ -40,5 +40,5 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(DeviceWatch *, device_watch_free);
 int device_watch_scan(DeviceWatch *w);
 
 /* "SUBSYSTEM", once, and "SUBSYSTEM:PROPERTY=VALUE" of every device in the subsystems (globs allowed), for
- * [Match] Device=. -ENOMEM, negative errno. */
+ * [Match] Device=. -ELIBACC: no libudev; -ENOMEM, negative errno. */
 int device_list_facts(char *const *subsystems, char ***ret);

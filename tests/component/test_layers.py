@@ -46,3 +46,10 @@ def test_the_heart_is_pure():
 def test_case_32_no_wall_clock():
     for archive in ("libheart.a", "libio.a"):
         assert not WALL_CLOCK & set(undefined(archive)), archive
+
+
+def test_libudev_is_loaded_only_where_a_policy_needs_it():
+    text = subprocess.run(["objdump", "-p", BUILD / "rcu-bootd"], capture_output=True, text=True, check=True).stdout
+    needed = [line.split()[1] for line in text.splitlines() if line.split()[:1] == ["NEEDED"]]
+    assert any(name.startswith("libsystemd.so") for name in needed)
+    assert not any(name.startswith("libudev.so") for name in needed)
