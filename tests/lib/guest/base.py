@@ -55,6 +55,8 @@ def agent_tree(path):
     tree.unit(
         "rcu-test-shell.service",
         "[Unit]\nDescription=Commands from the test\nDefaultDependencies=no\nIgnoreOnIsolate=yes\n"
+        # So that a soft-reboot starts it anew.
+        "Conflicts=shutdown.target\nBefore=shutdown.target\n"
         "[Service]\nType=exec\nExecStart=/usr/lib/rcu-test/shell\nKillMode=process\n",
     )
     return tree

@@ -11,7 +11,7 @@ PATIENT = ("DeadlineSec=1800",)
 
 
 def be_patient(tree, policy):
-    """The installed @policy, with more time than it allows a real machine. (The kernel's own timer takes 120 s at most.)"""
+    """The installed @policy, with more time than it allows a real machine. (The kernel's timer takes 120 s at most.)"""
     return tree.write(
         f"{POLICY_DIR}/{policy}.policy.d/patience.conf",
         "[Boot]\nDeadlineSec=1800\n[During]\nrcu_boot_end_delay=120000\n",
@@ -39,7 +39,8 @@ def active_at(guest, *units):
 
     CLOCK_MONOTONIC, which is CLOCK_BOOTTIME on a machine that was not suspended.
     """
-    return {unit: int(guest.show(unit, "ActiveEnterTimestampMonotonic")["ActiveEnterTimestampMonotonic"]) for unit in units}
+    name = "ActiveEnterTimestampMonotonic"
+    return {unit: int(guest.show(unit, name)[name]) for unit in units}
 
 
 def finish(guest):
