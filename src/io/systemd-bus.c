@@ -99,11 +99,12 @@ static void on_settled(BusMilestone *m) {
         if (w->owner.pid1)
                 w->pause_usec = 0;
         if (m->reached) {
-                /* Nothing more is awaited: the bus is left before the news is spread. */
+                /* First the news, which the machine waits for; then, if nothing more is awaited, the bus is
+                 * left. */
+                w->handlers.reached(w->userdata, m->name);
+                bus_milestone_forget(m);
                 if (--w->n_left == 0)
                         disconnect(w);
-                bus_milestone_forget(m);
-                w->handlers.reached(w->userdata, m->name);
         }
         if (all_answered(w))
                 tell_probed(w);
