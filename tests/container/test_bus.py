@@ -3,13 +3,9 @@
 
 import pytest
 
-from guest.scenario import UNIT, assert_ended, deadline_soon, reached, use_policy
+from guest.scenario import UNIT, assert_ended, deadline_soon, reached, use_policy, wait_booting
 
 SUITES = pytest.mark.parametrize("suite", ["bookworm", "trixie"])
-
-
-def wait_booting(guest):
-    guest.wait_for(lambda: guest.status()["phase"] == "booting", "the daemon to wait")
 
 
 def hold_late(tree, name="here"):
@@ -39,14 +35,15 @@ MILESTONES = [
 
 
 @pytest.mark.parametrize(
-    "suite, milestones", [*(("bookworm", one) for one in MILESTONES), ("trixie", MILESTONES[0]), ("trixie", MILESTONES[-1])]
+    "suite, milestones", [*(("bookworm", one) for one in MILESTONES), ("trixie", MILESTONES[-1])]
 )
 def test_milestone(container, tree, suite, milestones):
     use_policy(tree, milestones)
     tree.service("long", "true", wanted_by="multi-user.target")
-    for name, link in (("awkward-a\\x2db.service", "awkward-a\\x2db.service"), ("template@.service", "template@one.service")):
-        tree.unit(name, "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=true\n")
-        tree.symlink(f"etc/systemd/system/multi-user.target.wants/{link}", f"../{name}")
+    tree.unit("template@.service", "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=true\n")
+    for name in ("awkward-a\\x2db.service", "template@one.service"):
+        tree.symlink(f"etc/systemd/system/multi-user.target.wants/{name}", "../template@.service")
+    tree.unit("awkward-a\\x2db.service", "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=true\n")
     tree.unit("listens.socket", "[Socket]\nListenStream=/run/listens\nAccept=yes\n", wanted_by="sockets.target")
     tree.unit("listens@.service", "[Service]\nExecStart=cat\n")
     tree.unit("tmp-there.mount", "[Mount]\nWhat=tmpfs\nWhere=/tmp/there\nType=tmpfs\n", wanted_by="local-fs.target")
@@ -111,8 +108,9 @@ def test_unit_is_created_later(container, tree):
     guest.wait_booted()
     wait_booting(guest)
     wait_connected(guest)
-    guest.run("printf '[Service]\\nType=oneshot\\nRemainAfterExit=yes\\nExecStart=true\\n' "
-              ">/run/systemd/system/made-later.service && systemctl daemon-reload && systemctl start made-later")  # fmt: skip
+    text = "[Service]\\nType=oneshot\\nRemainAfterExit=yes\\nExecStart=true\\n"
+    guest.run(f"printf '{text}' >/run/systemd/system/made-later.service")
+    guest.run("systemctl daemon-reload && systemctl start made-later")
     assert reached(assert_ended(guest, "milestones")) == {"made-later.service": "bus"}
 
 
@@ -133,14 +131,11 @@ def test_alias_is_turned_elsewhere(container, tree):
 
 # --- what is no milestone ---
 
-@pytest.mark.parametrize(
-    "suite, milestone",
-    [*(("bookworm", f"{one}") for one in ("fails.service", "needs.target", "skipped.service", "oneshot.service")),
-     ("trixie", "needs.target")],
-)  # fmt: skip
-def test_case_20_failed_is_not_reached(container, tree, suite, milestone):
-    """A unit that fails, a target whose required unit fails, one whose condition does not hold, one that is never active."""
-    use_policy(tree, milestone, "shown")
+@SUITES
+def test_case_20_failed_is_not_reached(container, tree, suite):
+    """A unit that fails, a target whose required unit fails, one whose condition does not hold, one never active."""
+    units = ["fails.service", "needs.target", "skipped.service", "oneshot.service"]
+    use_policy(tree, " ".join(units), *units, "shown")
     tree.service("fails", "exit 1", wanted_by="multi-user.target")
     tree.unit("needs.target", "[Unit]\nRequires=fails.service\nAfter=fails.service\n", wanted_by="multi-user.target")
     tree.service("skipped", "true", unit="ConditionPathExists=/nonexistent", wanted_by="multi-user.target")
@@ -149,7 +144,7 @@ def test_case_20_failed_is_not_reached(container, tree, suite, milestone):
     guest.wait_booted()
     wait_booting(guest)
     wait_connected(guest)
-    assert reached(guest.status()) == {} and guest.status()["missing"] == [milestone]
+    assert reached(guest.status()) == {}
     guest.ctl("milestone", "shown")
     assert reached(assert_ended(guest, "milestones")) == {"shown": "inbox"}
 
@@ -194,7 +189,8 @@ DISTURBANCES = {
 
 
 @pytest.mark.parametrize(
-    "suite, what", [*(("bookworm", what) for what in DISTURBANCES), ("trixie", "daemon-reexec"), ("trixie", "all of it")]
+    "suite, what",
+    [*(("bookworm", what) for what in DISTURBANCES), ("trixie", "daemon-reexec"), ("trixie", "all of it")],
 )
 def test_case_17_disturbed_while_waiting(container, tree, suite, what):
     """Once while the daemon is connected, and once more so that the milestone may come in the middle of it."""
@@ -264,7 +260,8 @@ def test_bus_hangs_and_the_daemon_goes(container, tree, how):
 def test_case_10_deadline_with_a_hanging_bus(container, tree, suite):
     """Then nobody can tell of the jobs, and the deadline holds nevertheless."""
     let_bus_hang(tree)
-    deadline_soon(use_policy(tree, "default.target"))
+    # (The daemon gives such a bus three seconds before it expedites.)
+    deadline_soon(use_policy(tree, "default.target"), 5)
     guest = container(suite=suite)
     status = assert_ended(guest, "deadline")
     assert status["missing"] == ["default.target"]

@@ -3,7 +3,17 @@
 
 import pytest
 
-from guest.scenario import UNIT, assert_ended, assert_never_again, deadline_soon, reached, use_policy, values_written, wait_ended
+from guest.scenario import (
+    UNIT,
+    assert_ended,
+    assert_never_again,
+    deadline_soon,
+    reached,
+    use_policy,
+    values_written,
+    wait_booting,
+    wait_ended,
+)
 
 SUITES = pytest.mark.parametrize("suite", ["bookworm", "trixie"])
 
@@ -13,16 +23,8 @@ def boot(container, tree, **options):
     tree.hold("here", before="multi-user.target", wanted_by="multi-user.target", after="basic.target dbus.service")
     guest = container(**options)
     guest.wait_held("here")
-    wait_starts(guest, 1)
+    wait_booting(guest, 1)
     return guest
-
-
-def wait_starts(guest, count):
-    """Waits until the @count-th daemon of this boot waits for milestones."""
-    guest.wait_for(
-        lambda: (lambda s: (s["phase"], s["daemon"]["running"], s["daemon"]["starts"]) == ("booting", True, count))(guest.status()),
-        f"daemon {count} to wait",
-    )
 
 
 def kill(guest, signal="KILL"):
@@ -31,8 +33,7 @@ def kill(guest, signal="KILL"):
 
 # --- killed and restarted ---
 
-@SUITES
-@pytest.mark.parametrize("signal", ["KILL", "SEGV", "ABRT"])
+@pytest.mark.parametrize("suite, signal", [("bookworm", "KILL"), ("bookworm", "SEGV"), ("trixie", "KILL")])
 def test_killed_while_booting(container, tree, suite, signal):
     """Restarted, it goes on from the state file alone: nothing is written a second time, what was reached stays so."""
     use_policy(tree, "basic.target home-screen multi-user.target")
@@ -40,7 +41,7 @@ def test_killed_while_booting(container, tree, suite, signal):
     guest.wait_for(lambda: reached(guest.status()) == {"basic.target": "bus"}, "the first milestone")
     before = guest.status()
     kill(guest, signal)
-    wait_starts(guest, 2)
+    wait_booting(guest, 2)
     after = guest.status()
     for key in ("milestones", "deadline_usec", "policy"):
         assert after[key] == before[key]
@@ -73,7 +74,7 @@ def test_killed_again_and_again(container, tree):
     """The third death ends it: what dies thrice would die again, and nobody is to stay expedited for that."""
     guest = boot(container, tree)
     for starts in (1, 2, 3):
-        wait_starts(guest, starts)
+        wait_booting(guest, starts)
         assert guest.knob("rcu_expedited") == "1"
         kill(guest)
     guest.wait_for(lambda: guest.knob("rcu_expedited") == "0", "boot to be ended")
@@ -89,7 +90,7 @@ def test_killed_again_and_again(container, tree):
 @pytest.mark.parametrize(
     "what",
     [
-        "ln -sf /dev/null /run/systemd/system/rcu-boot-end.service; ln -sf /dev/null /etc/systemd/system/rcu-boot-end.service",
+        "ln -s /dev/null /etc/systemd/system/rcu-boot-end.service",
         "rm /usr/lib/systemd/system/rcu-boot-end.service",
     ],
     ids=["masked", "removed"],
@@ -137,9 +138,9 @@ def test_whole_unit_is_killed(container, tree):
     """`systemctl kill`, what the OOM killer does to a unit, and a second blow while it restarts."""
     guest = boot(container, tree)
     guest.run(f"systemctl kill --signal=KILL {UNIT}")
-    wait_starts(guest, 2)
+    wait_booting(guest, 2)
     guest.run(f"systemctl kill --signal=KILL {UNIT}")
-    wait_starts(guest, 3)
+    wait_booting(guest, 3)
     guest.release("here")
     guest.wait_booted()
     assert_ended(guest, "milestones", restarts=2)
@@ -179,7 +180,7 @@ def test_watchdog(container, tree, suite):
     tree.dropin(UNIT, "watchdog", "[Service]\nWatchdogSec=2s\nTimeoutAbortSec=2s\n")
     guest = boot(container, tree, suite=suite)
     kill(guest, "STOP")
-    wait_starts(guest, 2)
+    wait_booting(guest, 2)
     guest.release("here")
     guest.wait_booted()
     assert_ended(guest, "milestones", restarts=1)
@@ -200,7 +201,8 @@ def test_stopped_for_a_while(container, tree):
     tree.dropin(UNIT, "watchdog", "[Service]\nWatchdogSec=0\n")
     guest = boot(container, tree)
     kill(guest, "STOP")
-    guest.wait_until("test $(cut -d. -f1 /proc/uptime) -gt $(($(sed -n s/^DEADLINE_USEC=//p /run/rcu-bootd/state) / 1000000))")
+    deadline = guest.status()["deadline_usec"]
+    guest.wait_for(lambda: guest.status()["now_usec"] > deadline, "the deadline to pass")
     assert guest.knob("rcu_expedited") == "1"
     assert "daemon-stuck" in [note["id"] for note in guest.status()["notes"]] or guest.status()["exit_code"] in (1, 3)
     kill(guest, "CONT")
@@ -216,15 +218,15 @@ def test_binary_is_replaced(container, tree):
     guest.run("cp /usr/sbin/rcu-bootd /usr/sbin/new && mv /usr/sbin/new /usr/sbin/rcu-bootd && systemctl daemon-reload")
     assert guest.status()["phase"] == "booting"
     kill(guest)
-    wait_starts(guest, 2)
+    wait_booting(guest, 2)
     guest.release("here")
     guest.wait_booted()
     assert_ended(guest, "milestones", restarts=1)
 
 
 def test_binary_is_gone(container, tree):
-    """Removed in mid-boot, then killed: nothing is left that could end boot but the kernel's own timer, and a daemon that
-    comes back. What is there says so."""
+    """Removed in mid-boot, then killed: nothing is left that could end boot but a daemon that comes back, and `status`
+    says so."""
     guest = boot(container, tree)
     guest.run("mv /usr/sbin/rcu-bootd /usr/sbin/away")
     kill(guest)
@@ -239,7 +241,7 @@ def test_binary_is_gone(container, tree):
     assert_never_again(guest)
 
 
-@pytest.mark.parametrize("what", ["rm -rf /run/rcu-bootd", "rm -f /run/rcu-bootd/state", "chmod 000 /run/rcu-bootd/state"])
+@pytest.mark.parametrize("what", ["rm -rf /run/rcu-bootd", "rm /run/rcu-bootd/state", "chmod 0 /run/rcu-bootd/state"])
 def test_state_is_gone(container, tree, what):
     """Somebody cleans up too much, then the daemon dies: its end cannot be left to guesses."""
     guest = boot(container, tree)

@@ -4,12 +4,10 @@
 import json
 import re
 
-import pytest
+from guest.scenario import UNIT, assert_ended, reached, use_policy, wait_booting, wait_ended
 
-from guest.scenario import UNIT, assert_ended, reached, use_policy, wait_ended
-
-READERS = ["status", "status --json", "knobs", "knobs --json", "policy list", "policy list --json", "policy show", "policy show --json",
-           "policy check", "policy explain", "policy explain --json", "--help", "--version"]  # fmt: skip
+READERS = ["status", "status --json", "knobs", "knobs --json", "policy list", "policy list --json", "policy show",
+           "policy show --json", "policy check", "policy explain", "policy explain --json", "--help", "--version"]  # fmt: skip
 
 
 def waiting(container, tree, *end_when, **options):
@@ -17,7 +15,7 @@ def waiting(container, tree, *end_when, **options):
     use_policy(tree, *(end_when or ("home-screen",)), boot=["AllowUsers=alice"])
     guest = container(**options)
     guest.wait_booted()
-    guest.wait_for(lambda: guest.status()["phase"] == "booting", "the daemon to wait")
+    wait_booting(guest)
     return guest
 
 
@@ -91,7 +89,8 @@ def test_status_in_colours_on_a_terminal(container):
 def test_waiters(container, tree):
     """Any number, any user, before and after the end; each is told by exit code."""
     guest = waiting(container, tree)
-    codes = [start_in_background(guest, "rcu-bootctl wait", f"waiter-{n}", user) for n, user in enumerate(("root", "alice", "mallory"))]
+    users = ("root", "alice", "mallory")
+    codes = [start_in_background(guest, "rcu-bootctl wait", f"waiter-{user}", user) for user in users]
     patient = start_in_background(guest, "rcu-bootctl wait --timeout=1h", "patient")
     assert guest.ctl("wait", "--timeout=0", check=False).returncode == 3
     assert guest.ctl("wait", "--timeout=100ms", check=False).returncode == 3
@@ -99,7 +98,7 @@ def test_waiters(container, tree):
     guest.ctl("milestone", "home-screen")
     for code in (*codes, patient):
         guest.wait_for(lambda code=code: code() == "0", "a waiter to be told")
-    assert guest.output("cat /rcu-test/waiter-?") == ""
+    assert guest.output("cat /rcu-test/waiter-root /rcu-test/waiter-alice /rcu-test/waiter-mallory") == ""
     assert guest.ctl("wait", "--timeout=0").returncode == 0
     assert_ended(guest, "milestones")
 
@@ -108,7 +107,7 @@ def test_waits_beyond_a_death(container, tree):
     guest = waiting(container, tree)
     code = start_in_background(guest, "rcu-bootctl wait", "waiter")
     guest.run("kill -KILL $(pidof rcu-bootd)")
-    guest.wait_for(lambda: guest.status()["daemon"] == {**guest.status()["daemon"], "running": True, "starts": 2}, "the next daemon")
+    wait_booting(guest, 2)
     assert code() == ""
     guest.ctl("milestone", "home-screen")
     guest.wait_for(lambda: code() == "0", "the waiter to be told")
@@ -120,7 +119,7 @@ def test_end_by_hand(container, tree):
     tree.hold("here", before="basic.target")
     guest = container()
     guest.wait_held("here")
-    guest.wait_for(lambda: guest.status()["phase"] == "booting", "the daemon to wait")
+    wait_booting(guest)
     guest.ctl("end", "--reason=measuring starts now")
     status = assert_ended(guest, "manual")
     assert status["reason_text"] == "measuring starts now" and status["missing"] == ["default.target"]
@@ -133,21 +132,16 @@ def test_end_by_hand(container, tree):
     assert assert_ended(guest, "manual")["since_usec"] == status["since_usec"]
 
 
-@pytest.mark.parametrize(
-    "command, code, text",
-    [
-        ("end", 0, ""), ("extend 10", 1, "ended"), ("milestone home-screen", 0, ""), ("wait", 0, ""), ("status", 0, "")
-    ],
-)  # fmt: skip
-def test_after_the_end(container, command, code, text):
+def test_after_the_end(container):
     """Nothing can be changed any more; what is moot is no failure, what was asked for in vain is."""
     guest = container()
     guest.wait_booted()
     before = assert_ended(guest, "milestones")
-    result = guest.run(f"rcu-bootctl {command}", check=False)
-    assert result.returncode == code and text in result.stderr
-    after = guest.status()
-    assert {**after, "now_usec": 0} == {**before, "now_usec": 0}
+    for command, code in (("end", 0), ("extend 10", 1), ("milestone home-screen", 0), ("wait", 0), ("status", 0)):
+        result = guest.run(f"rcu-bootctl {command}", check=False)
+        assert result.returncode == code, command
+        assert code == 0 or "ended" in result.stderr
+        assert {**guest.status(), "now_usec": 0} == {**before, "now_usec": 0}
 
 
 def test_milestones_by_hand(container, tree):
@@ -155,7 +149,10 @@ def test_milestones_by_hand(container, tree):
     guest = waiting(container, tree, "one two three never.target")
     guest.ctl("milestone", "one", "nobody-waits-for-this", "three")
     assert reached(guest.status()) == {"one": "inbox", "three": "inbox"}
-    guest.run(["rcu-bootctl", "milestone", "never.target"], user="alice")
+    # Of units AllowUsers= does not let anybody speak.
+    result = guest.ctl("milestone", "never.target", user="alice", check=False)
+    assert result.returncode == 1 and "never.target" in guest.status()["missing"]
+    guest.ctl("milestone", "never.target")
     result = guest.ctl("milestone", "not a name", check=False)
     assert result.returncode == 2
     guest.ctl("milestone", "two")
@@ -175,16 +172,3 @@ def test_check_says_which_sockets_are_needed(container, tree):
     assert "rcu-boot-milestone@" not in result.stdout + result.stderr
     guest.wait_booted()
     assert_ended(guest, "milestones")
-
-
-def test_completion(container):
-    """What the shell offers behind `rcu-bootctl `, from the installed file."""
-    guest = container(enable=())
-    guest.wait_booted()
-    offered = guest.output(["bash", "-c", (
-        "_get_comp_words_by_ref() { cur=${COMP_WORDS[COMP_CWORD]}; prev=${COMP_WORDS[COMP_CWORD-1]}; words=(\"${COMP_WORDS[@]}\");"
-        " cword=$COMP_CWORD; }; _init_completion() { _get_comp_words_by_ref; };"
-        ". /usr/share/bash-completion/completions/rcu-bootctl;"
-        " COMP_WORDS=(rcu-bootctl ''); COMP_CWORD=1; COMP_LINE='rcu-bootctl '; COMP_POINT=${#COMP_LINE};"
-        " $(complete -p rcu-bootctl | sed 's/.*-F *\\([^ ]*\\).*/\\1/') rcu-bootctl '' rcu-bootctl; printf '%s\\n' \"${COMPREPLY[@]}\"")]).split()  # fmt: skip
-    assert {"status", "end", "extend", "milestone", "wait", "policy", "log", "knobs"} <= set(offered)

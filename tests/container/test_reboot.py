@@ -3,7 +3,16 @@
 
 import pytest
 
-from guest.scenario import UNIT, assert_ended, assert_never_again, reached, use_policy, values_written, wait_ended
+from guest.scenario import (
+    UNIT,
+    assert_ended,
+    assert_never_again,
+    reached,
+    use_policy,
+    values_written,
+    wait_booting,
+    wait_ended,
+)
 
 
 def test_reboots_begin_anew(container, tree):
@@ -18,7 +27,8 @@ def test_reboots_begin_anew(container, tree):
         status = wait_ended(guest)
         assert (status["phase"], status["reason"], status["daemon"]["starts"]) == ("ended", "milestones", 1)
         assert reached(status) == {"default.target": "bus"} and status["policy"] == first["policy"]
-        guest.wait_for(lambda boot=boot: values_written(guest, "rcu_expedited") == ["1", "0"] * boot, "each boot's writes")
+        wanted = ["1", "0"] * boot
+        guest.wait_for(lambda wanted=wanted: values_written(guest, "rcu_expedited") == wanted, "each boot's writes")
 
 
 def test_rebooted_while_booting(container, tree):
@@ -29,7 +39,7 @@ def test_rebooted_while_booting(container, tree):
     guest.wait_for(lambda: guest.knob("rcu_expedited") == "1", "expediting to begin")
     guest.reboot()
     guest.wait_for(lambda: len([name for _, name in guest.events() if name == "held:here"]) == 2, "the next boot")
-    guest.wait_for(lambda: guest.status()["phase"] == "booting", "the daemon to wait")
+    wait_booting(guest)
     assert values_written(guest, "rcu_expedited") == ["1", "0", "1"]
     guest.release("here")
     guest.wait_booted()
@@ -39,9 +49,13 @@ def test_rebooted_while_booting(container, tree):
 # --- soft-reboot (systemd 254 and later) ---
 
 def soft_reboot(guest):
-    """Restarts user space; kernel, mounts and /run stay."""
-    guest.run("systemctl soft-reboot", check=False)
-    guest.wait_until("test \"$(systemctl show -P SoftRebootsCount)\" -ge 1 && test \"$(systemctl show -P FinishTimestampMonotonic)\" -gt 0")
+    """Restarts user space; kernel, mounts and /run stay. The guest must have started up."""
+    assert "READY=1" in guest.notified
+    guest.notified.clear()
+    guest.run("systemctl --no-block soft-reboot", check=False)
+    # No command may run meanwhile: PID 1 stops all processes (SIGSTOP) before it kills them, and nsenter(1), which is
+    # outside and so lives on, stops itself when its child is stopped.
+    guest.wait_booted()
 
 
 def test_soft_reboot_after_the_end(container):
@@ -61,7 +75,7 @@ def test_soft_reboot_while_booting(container, tree):
     use_policy(tree, "home-screen")
     guest = container(suite="trixie")
     guest.wait_booted()
-    guest.wait_for(lambda: guest.status()["phase"] == "booting", "the daemon to wait")
+    wait_booting(guest)
     soft_reboot(guest)
     assert_ended(guest, "stopped")
     guest.ctl("milestone", "home-screen")
@@ -114,10 +128,10 @@ def test_upgraded_between_boots(container, tree):
     use_policy(tree, "home-screen")
     guest = container()
     guest.wait_booted()
-    guest.wait_for(lambda: guest.status()["phase"] == "booting", "the daemon to wait")
+    wait_booting(guest)
     guest.run("P=$(pidof rcu-bootd); kill -STOP $P; cd /run/rcu-bootd; "
               "{ grep -v ^COMPLETE state; echo NEW_KEY=x; echo COMPLETE=1; } >new; mv new state; kill -KILL $P")  # fmt: skip
-    guest.wait_for(lambda: guest.status()["daemon"] == {**guest.status()["daemon"], "running": True, "starts": 2}, "the next daemon")
+    wait_booting(guest, 2)
     guest.ctl("milestone", "home-screen")
     assert_ended(guest, "milestones", restarts=1)
     assert_never_again(guest)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What scenarios have in common: policies for them, and what must be true of every boot."""
 
+import contextlib
 import multiprocessing
 import os
 import re
@@ -37,7 +38,7 @@ def use_policy(tree, *end_when, **kwargs):
     return tree.write(f"{POLICY_DIR}/{POLICY_NAME}", policy(*end_when, **kwargs))
 
 
-def deadline_soon(tree, seconds=4):
+def deadline_soon(tree, seconds=3):
     """Lets the deadline of use_policy()'s policy be @seconds from when PID 1 starts the daemon, however long the guest
     took to get there."""
     tree.write(
@@ -45,7 +46,8 @@ def deadline_soon(tree, seconds=4):
         "#!/bin/sh -e\n"
         f"mkdir -p /run/rcu-bootd/policy.d/{POLICY_NAME}.d\n"
         "read -r now _ </proc/uptime\n"
-        f"echo \"[Boot]\nDeadlineSec=$((${{now%.*}} + {seconds + 1}))\" >/run/rcu-bootd/policy.d/{POLICY_NAME}.d/soon.conf\n",
+        f"echo \"[Boot]\nDeadlineSec=$((${{now%.*}} + {seconds})).${{now#*.}}\" "
+        f">/run/rcu-bootd/policy.d/{POLICY_NAME}.d/soon.conf\n",
         0o755,
     )
     return tree.dropin(UNIT, "50-deadline-soon", "[Service]\nExecStartPre=/usr/lib/rcu-test/deadline-soon\n")
@@ -60,6 +62,17 @@ def values_written(guest, knob):
     """What knob had, one after the other, since the boot began."""
     values = [write.value for write in guest.knob_writes(knob)]
     return [value for i, value in enumerate(values) if i == 0 or values[i - 1] != value]
+
+
+def wait_booting(guest, starts=1):
+    """Waits until a daemon, the @starts-th of this boot, waits for milestones; returns the status (JSON)."""
+
+    def look():
+        status = guest.status()
+        daemon = status["daemon"]
+        return status if (status["phase"], daemon["running"], daemon["starts"]) == ("booting", True, starts) else None
+
+    return guest.wait_for(look, f"daemon {starts} of this boot to wait for milestones")
 
 
 def wait_ended(guest):
@@ -96,8 +109,8 @@ def assert_never_again(guest, expedited=True):
 
 
 def send(guest, *datagrams, uid=0, times=1):
-    """Starts a process, user @uid, that sends the datagrams (bytes) to the daemon's inbox, @times over, and exits. Returns
-    its multiprocessing.Process, which the caller joins."""
+    """Starts a process, user @uid, that sends the datagrams (bytes) to the daemon's inbox, @times over, and exits.
+    Returns its multiprocessing.Process, which the caller joins."""
     process = multiprocessing.get_context("fork").Process(
         target=_send, args=(guest.path("/run/rcu-bootd"), datagrams, uid, times), daemon=True
     )
@@ -107,15 +120,16 @@ def send(guest, *datagrams, uid=0, times=1):
 
 def _send(directory, datagrams, uid, times):
     # As another user the path through the guest's /proc entry would be closed.
-    os.chdir(directory)
+    try:
+        os.chdir(directory)
+    except OSError:
+        os._exit(1)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as inbox:
-        inbox.connect("notify")
-        try:
+        with contextlib.suppress(ConnectionRefusedError, ConnectionResetError):  # boot has ended
+            inbox.connect("notify")
             for _ in range(times):
                 for datagram in datagrams:
                     inbox.send(datagram)
-        except (ConnectionRefusedError, ConnectionResetError):
-            pass  # boot has ended
