@@ -165,6 +165,18 @@ def boot_container(*layers, **options):
     return Container(layers=layers, watch=False, **options)
 
 
+def hold_before_end(tree):
+    """Lets the boot stop, all but its end done, until release("before-end")."""
+    return tree.hold(
+        "before-end", before="multi-user.target", wanted_by="multi-user.target", after="basic.target dbus.service"
+    )
+
+
+def is_on_bus(guest, pid):
+    """Whether the process (a PID, as text) has a connection to the system bus."""
+    return pid in guest.output("busctl list --no-legend | awk '{ print $2 }'").split()
+
+
 def usec_of(guest, unit, name):
     """A timestamp of PID 1's, of @unit or (None) of its own: CLOCK_MONOTONIC in the guest."""
     value = int(guest.show(unit, name)[name])

@@ -71,9 +71,7 @@ def count(guest):
     wait_asleep(guest, pid)
     guest.release("early")
     guest.wait_held("before-end")
-    guest.wait_for(
-        lambda: pid in guest.output("busctl list --no-legend | awk '{ print $2 }'").split(), "the daemon to be on the bus"
-    )
+    guest.wait_for(lambda: bench.is_on_bus(guest, pid), "the daemon to be on the bus")
     wait_asleep(guest, pid)
     guest.release("before-end")
     guest.ctl("wait")
@@ -93,7 +91,7 @@ def measure(installed, directory):
     profile = raw.path.with_suffix(".callgrind")
     tree = bench.Tree(directory / "tree").dropin(UNIT, "90-callgrind", DROPIN)
     tree.hold("early", before=EARLY)
-    tree.hold("before-end", before="multi-user.target", wanted_by="multi-user.target", after="basic.target dbus.service")
+    bench.hold_before_end(tree)
 
     def one(_arm):
         with bench.boot_container(installed.enabled, tree, suite=suite, binds=binds()) as guest:

@@ -39,22 +39,18 @@ def mappings(text):
     return found
 
 
-def on_bus(guest, pid):
-    return pid in guest.output("busctl list --no-legend | awk '{ print $2 }'").split()
-
-
 def weigh(guest):
     """Takes one boot to its end; what the daemon took while it waited, and what was left."""
     guest.wait_held("before-end")
     guest.wait_for(lambda: guest.state().get("PHASE") == "booting", "the daemon to wait")
     pid = guest.show(UNIT, "MainPID")["MainPID"]
-    guest.wait_for(lambda: on_bus(guest, pid), "the daemon to be on the bus")
+    guest.wait_for(lambda: bench.is_on_bus(guest, pid), "the daemon to be on the bus")
     waiting = rollup(guest.output(f"cat /proc/{pid}/smaps_rollup"))
     parts = mappings(guest.output(f"cat /proc/{pid}/smaps"))
     guest.release("before-end")
     guest.wait_booted()
     guest.ctl("wait")
-    guest.wait_for(lambda: guest.show(UNIT, "MainPID", "ControlPID") == {"MainPID": "0", "ControlPID": "0"}, "the end")
+    guest.wait_for(lambda: guest.show(UNIT, "MainPID")["MainPID"] == "0", "the daemon to exit")
     unit = guest.show(UNIT, "ActiveState", "TasksCurrent", "ControlGroup")
     left = guest.output("find /run/rcu-bootd -type f -printf '%p %s\\n'").splitlines()
     return {
@@ -73,15 +69,15 @@ def report(raw, arm):
     say(f"  {arm}, {len(boots)} boots: PSS median {stats.median(pss):,.0f} KiB, {min(pss):,} to {max(pss):,}")
     parts = sorted(boots[-1]["parts"].items(), key=lambda part: -part[1])
     say("    " + ", ".join(f"{name} {kib}" for name, kib in parts[:10]))
-    say(f"    after the end: {boots[-1]['processes']} processes, files {boots[-1]['files']} (bytes), {boots[-1]['unit']}")
+    last = boots[-1]
+    say(f"    after the end: {last['processes']} processes, files {last['files']} (bytes), {last['unit']}")
     return all(boot["processes"] == 0 for boot in boots), stats.median(pss)
 
 
 def measure(installed, directory):
     boots = {arm: bench.number_from_environment("BOOTS", count) for arm, count in BOOTS.items()}
     raw = bench.Raw(installed.build, "memory", {"installed": installed.digest})
-    tree = bench.Tree(directory / "tree")
-    tree.hold("before-end", before="multi-user.target", wanted_by="multi-user.target", after="basic.target dbus.service")
+    tree = bench.hold_before_end(bench.Tree(directory / "tree"))
 
     def one(arm):
         if arm == "container":
