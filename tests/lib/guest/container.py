@@ -9,11 +9,13 @@ prepared by the test. tests/guest/agent/init verifies the latter before systemd 
 import contextlib
 import os
 import secrets
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -83,28 +85,48 @@ def sweep():
 
 
 class _NotifySocket:
-    """Receives what nspawn reports: READY=1 once the container's PID 1 has finished starting up."""
+    """Receives what nspawn reports: READY=1 once the container's PID 1 has finished starting up.
+
+    It is read all the time, by a thread of its own: nspawn waits for room in the queue of ten datagrams, and PID 1,
+    which tells of every job, then waits for nspawn.
+    """
 
     def __init__(self):
         self._name = f"rcu-bootd-test-{os.getpid()}-{secrets.token_hex(4)}"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind("\0" + self._name)
         self._socket.setblocking(False)
+        self._lock = threading.Lock()
         self.messages = []
+        self._stop_read, self._stop_write = os.pipe2(os.O_CLOEXEC)
+        self._thread = threading.Thread(target=self._loop, daemon=True)
+        self._thread.start()
 
     @property
     def address(self):
         return "@" + self._name
 
+    def _loop(self):
+        while self._stop_read not in select.select([self._socket, self._stop_read], [], [])[0]:
+            self.receive()
+
     def receive(self):
-        while True:
-            try:
-                self.messages += self._socket.recv(65536).decode(errors="replace").splitlines()
-            except BlockingIOError:
-                return self.messages
+        with self._lock:
+            while True:
+                try:
+                    self.messages += self._socket.recv(65536).decode(errors="replace").splitlines()
+                except BlockingIOError:
+                    return self.messages
 
     def close(self):
+        """Ends the thread. May be called again."""
+        if not self._thread.is_alive():
+            return
+        os.write(self._stop_write, b"x")
+        self._thread.join()
         self._socket.close()
+        os.close(self._stop_read)
+        os.close(self._stop_write)
 
 
 class Container(Guest):
