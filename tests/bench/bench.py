@@ -14,11 +14,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
 
 from guest import Container, Tree  # noqa: E402
-from guest.base import PATIENCE  # noqa: E402,F401
 from guest.container import sweep  # noqa: E402
 from guest.fixtures import find_builddir, install  # noqa: E402
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 class BenchError(Exception):
