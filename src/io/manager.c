@@ -46,14 +46,14 @@ static void tell_status(const Manager *m) {
         const BootRecord *r = &m->record;
 
         if (r->phase == BOOT_PHASE_ENDED) {
-                service_manager_status("RCU's boot ended %.3f s after the kernel started: %s.",
+                service_manager_status(m->service, "RCU's boot ended %.3f s after the kernel started: %s.",
                                 (double) r->since / USEC_PER_SEC, boot_reason_to_string(r->reason));
                 return;
         }
 
         if (boot_record_list_missing(r, &missing) < 0)
                 return;
-        service_manager_status("Waiting for %s; deadline %.0f s after the kernel started.",
+        service_manager_status(m->service, "Waiting for %s; deadline %.0f s after the kernel started.",
                         isempty(missing) ? "the earliest time the policy allows" : missing,
                         (double) r->deadline / USEC_PER_SEC);
 }

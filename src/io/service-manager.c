@@ -19,6 +19,8 @@ struct ServiceManager {
         sd_event_source *timer;
         usec_t watchdog; /* between two messages; 0: not asked for */
         bool ready_due;
+        bool ready_told;
+        char status[STATUS_MAX]; /* the last one, as it is told; "" before the first */
 };
 
 /* sd_notify(3), $NOTIFY_SOCKET. False: not an address of a service's. */
@@ -61,9 +63,13 @@ static int tell(const char *text) {
 }
 
 static void try_ready(ServiceManager *s) {
-        int r = tell("READY=1");
+        char text[STRLEN("READY=1\n") + STATUS_MAX];
+        int r;
 
+        (void) snprintf(text, sizeof(text), "READY=1%s%s", isempty(s->status) ? "" : "\n", s->status);
+        r = tell(text);
         s->ready_due = r == -EAGAIN || r == -ENOBUFS || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
+        s->ready_told = !s->ready_due;
 }
 
 /* Neither call fails on a timer of an event loop that is there. */
@@ -123,12 +129,20 @@ void service_manager_ready(ServiceManager *s) {
         arm_timer(s);
 }
 
-void service_manager_status(const char *format, ...) {
+void service_manager_status(ServiceManager *s, const char *format, ...) {
         char text[STATUS_MAX] = "STATUS=";
         va_list ap;
 
         va_start(ap, format);
         (void) vsnprintf(text + STRLEN("STATUS="), sizeof(text) - STRLEN("STATUS="), format, ap);
         va_end(ap);
+
+        if (s) {
+                if (streq(text, s->status))
+                        return;
+                strcpy(s->status, text);
+                if (!s->ready_told)
+                        return; /* it goes out with READY=1 */
+        }
         (void) tell(text);
 }

@@ -18,8 +18,10 @@ int service_manager_open(sd_event *event, ServiceManager **ret);
 ServiceManager *service_manager_free(ServiceManager *s);
 DEFINE_TRIVIAL_CLEANUP_FUNC(ServiceManager *, service_manager_free);
 
-/* READY=1: now, or as soon as there is room in the queue. */
+/* READY=1, with the status that has been set: now, or as soon as there is room in the queue. */
 void service_manager_ready(ServiceManager *s);
 
-/* STATUS=: lost if there is no room in the queue. For people, and the next one follows. */
-void service_manager_status(const char *format, ...) _printf_(1, 2);
+/* STATUS=: told where it is another than the last one, and not before READY=1: each message costs PID 1
+ * time, while a system boots. Lost if there is no room in the queue: it is for people. s may be NULL: told
+ * at once. */
+void service_manager_status(ServiceManager *s, const char *format, ...) _printf_(2, 3);

@@ -91,10 +91,29 @@ START_TEST(tells) {
         ck_assert_str_eq(hear(), "");
         service_manager_ready(s);
         ck_assert_str_eq(hear(), "READY=1");
-        service_manager_status("Waiting for %s.", "a.target");
+        service_manager_status(s, "Waiting for %s.", "a.target");
         ck_assert_str_eq(hear(), "STATUS=Waiting for a.target.");
+        service_manager_status(s, "Waiting for a.target.");
+        ck_assert_str_eq(hear(), "");
+        service_manager_status(s, "Waiting for b.target.");
+        ck_assert_str_eq(hear(), "STATUS=Waiting for b.target.");
         /* Without a watchdog there is nothing to wake up for. */
         ck_assert_int_eq(sd_event_run(t.event, 0), 0);
+        ck_assert_str_eq(hear(), "");
+}
+END_TEST
+
+START_TEST(early_status_goes_with_ready) {
+        _cleanup_(service_manager_freep) ServiceManager *s = NULL;
+
+        bind_path();
+        ck_assert_int_eq(service_manager_open(t.event, &s), 0);
+        service_manager_status(s, "x");
+        service_manager_status(s, "y");
+        ck_assert_str_eq(hear(), "");
+        service_manager_ready(s);
+        ck_assert_str_eq(hear(), "READY=1\nSTATUS=y");
+        service_manager_status(s, "y");
         ck_assert_str_eq(hear(), "");
 }
 END_TEST
@@ -104,18 +123,24 @@ START_TEST(abstract_name) {
 
         ck_assert_int_ge(asprintf(&name, "@rcu-bootd-test/%ld", (long) getpid()), 0);
         bind_manager(name, name);
-        service_manager_status("x");
+        service_manager_status(NULL, "x");
         ck_assert_str_eq(hear(), "STATUS=x");
 }
 END_TEST
 
 START_TEST(long_status_is_cut) {
+        _cleanup_(service_manager_freep) ServiceManager *s = NULL;
         char text[20000] = "";
 
         memset(text, 'x', sizeof(text) - 1);
         bind_path();
-        service_manager_status("%s", text);
+        service_manager_status(NULL, "%s", text);
         /* systemd takes no more than 4096 bytes (NOTIFY_BUFFER_MAX). */
+        ck_assert_uint_lt(strlen(hear()), 4096);
+
+        ck_assert_int_eq(service_manager_open(t.event, &s), 0);
+        service_manager_status(s, "%s", text);
+        service_manager_ready(s);
         ck_assert_uint_lt(strlen(hear()), 4096);
 }
 END_TEST
@@ -128,7 +153,7 @@ START_TEST(nobody_listens) {
         ck_assert_int_eq(setenv("NOTIFY_SOCKET", nobodies[_i], 1), 0);
         ck_assert_int_eq(service_manager_open(t.event, &s), 0);
         service_manager_ready(s);
-        service_manager_status("x");
+        service_manager_status(s, "x");
         ck_assert_int_eq(sd_event_run(t.event, 0), 0);
 }
 END_TEST
@@ -139,12 +164,13 @@ START_TEST(full_queue_is_not_waited_for) {
         bind_path();
         fill_queue();
         ck_assert_int_eq(service_manager_open(t.event, &s), 0);
+        service_manager_status(s, "early");
         service_manager_ready(s);
-        service_manager_status("lost");
+        service_manager_status(s, "late");
         while (streq(hear(), "x"))
                 ;
         /* READY=1 is not lost: the manager's patience with a unit that starts is limited. */
-        ck_assert_str_eq(wait_and_hear(), "READY=1");
+        ck_assert_str_eq(wait_and_hear(), "READY=1\nSTATUS=late");
         ck_assert_int_eq(sd_event_run(t.event, 0), 0);
 }
 END_TEST
@@ -173,6 +199,7 @@ int main(void) {
         tcase_add_checked_fixture(tc, setup, teardown);
         tcase_set_timeout(tc, 120);
         tcase_add_test(tc, tells);
+        tcase_add_test(tc, early_status_goes_with_ready);
         tcase_add_test(tc, abstract_name);
         tcase_add_test(tc, long_status_is_cut);
         tcase_add_loop_test(tc, nobody_listens, 0, ELEMENTSOF(nobodies));
