@@ -159,6 +159,11 @@ def scratch():
         yield Path(path)
 
 
+def quiet(directory):
+    """A Tree that makes PID 1 as quiet on the console as Debian's `quiet` on the kernel command line does."""
+    return Tree(directory / "quiet").write("etc/systemd/system.conf.d/50-quiet.conf", "[Manager]\nShowStatus=auto\n")
+
+
 def boot_container(*layers, **options):
     """A container that boots undisturbed: nobody watches its knobs."""
     return Container(layers=layers, watch=False, **options)

@@ -18,8 +18,8 @@ Z_MAX = 2
 DIFFERENCE_MAX = 0.01
 
 
-def boot(layer):
-    with bench.boot_container(layer) as guest:
+def boot(*layers):
+    with bench.boot_container(*layers) as guest:
         guest.wait_booted()
         start = bench.usec_of(guest, None, "UserspaceTimestampMonotonic")
         finish = bench.usec_of(guest, None, "FinishTimestampMonotonic")
@@ -29,12 +29,13 @@ def boot(layer):
     return {"usec": finish - start}
 
 
-def measure(installed, _directory):
+def measure(installed, directory):
     boots = bench.number_from_environment("BOOTS", BOOTS)
     raw = bench.Raw(installed.build, "boot-time", {"installed": installed.digest})
     layers = {"with": installed.enabled, "without": installed.disabled}
+    quiet = bench.quiet(directory)
     say("User-space boot time with and without the daemon, containers that take turns")
-    bench.take_turns(raw, list(layers), boots, lambda arm: boot(layers[arm]))
+    bench.take_turns(raw, list(layers), boots, lambda arm: boot(layers[arm], quiet))
     found = {arm: [usec / 1000 for usec in raw.values(arm, "usec")] for arm in layers}
     for arm, times in found.items():
         say(

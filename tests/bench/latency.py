@@ -47,10 +47,6 @@ Type=idle
 ExecStart=/usr/lib/rcu-test/event done
 """
 
-QUIET = """[Manager]
-ShowStatus=auto
-"""
-
 # All in the default boot, with D-Bus.
 WAYS = {
     "bus": "the daemon, by the system bus",
@@ -69,7 +65,7 @@ class Ways:
         policy = use_policy(bench.Tree(directory / "policy"), TARGET_UNIT)
         socket = installed.enable("rcu-boot-end", f"rcu-boot-milestone@{TARGET_UNIT}.socket")
         self.done = bench.Tree(directory / "done").unit("rcu-test-done.service", DONE, wanted_by="graphical.target")
-        self.quiet = bench.Tree(directory / "quiet").write("etc/systemd/system.conf.d/50-quiet.conf", QUIET)
+        self.quiet = bench.quiet(directory)
         self.layers = {
             "bus": [installed.enabled, policy],
             "socket": [socket, policy],
