@@ -84,6 +84,13 @@ class WriteTrace:
         self._mount.mkdir()
         subprocess.run(["mount", "-t", "tracefs", "none", self._mount], check=True)
         self._instance = self._mount / "instances" / f"rcu-bootd-bench-{os.getpid()}"
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self):
         self._instance.mkdir()
         if not (self._instance / self.EVENT).exists():
             raise bench.BenchError("this kernel does not trace system calls (CONFIG_FTRACE_SYSCALLS)")
