@@ -73,12 +73,11 @@
 #define PATH_CGROUP_UNIFIED "sys/fs/cgroup"
 #define PATH_CGROUP_HYBRID "sys/fs/cgroup/unified"
 #define PATH_CGROUP_LEGACY "sys/fs/cgroup/systemd"
-/* The slice, below those, that system services are in (systemd.special(7)). */
-#define CGROUP_SYSTEM "system.slice"
+/* The shells that systemd offers instead of a booted system (systemd.special(7)), below those. */
 #define UNIT_UDEVD "systemd-udevd.service"
-/* The shells that systemd offers instead of a booted system (systemd.special(7)). */
-#define UNIT_RESCUE "rescue.service"
-#define UNIT_EMERGENCY "emergency.service"
+#define CGROUP_UDEVD "system.slice/" UNIT_UDEVD
+#define CGROUP_RESCUE "system.slice/rescue.service"
+#define CGROUP_EMERGENCY "system.slice/emergency.service"
 
 #define PATH_KNOB_EXPEDITED "sys/kernel/rcu_expedited"
 #define PATH_KNOB_NORMAL "sys/kernel/rcu_normal"

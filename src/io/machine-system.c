@@ -20,9 +20,9 @@ bool machine_has_systemd(int root_fd) {
 bool machine_awaits_udevd(int root_fd) {
         /* PID 1 makes a unit's cgroup just before it starts its first process. */
         static const char *const paths[] = {
-                PATH_CGROUP_UNIFIED "/" CGROUP_SYSTEM "/" UNIT_UDEVD,
-                PATH_CGROUP_HYBRID "/" CGROUP_SYSTEM "/" UNIT_UDEVD,
-                PATH_CGROUP_LEGACY "/" CGROUP_SYSTEM "/" UNIT_UDEVD,
+                PATH_CGROUP_UNIFIED "/" CGROUP_UDEVD,
+                PATH_CGROUP_HYBRID "/" CGROUP_UDEVD,
+                PATH_CGROUP_LEGACY "/" CGROUP_UDEVD,
         };
 
         for (size_t i = 0; i < ELEMENTSOF(paths); i++) {
@@ -35,29 +35,20 @@ bool machine_awaits_udevd(int root_fd) {
         return machine_has_systemd(root_fd) && unit_files_is_usable(root_fd, UNIT_UDEVD);
 }
 
-/* A service that has failed or ended may leave its cgroup behind, empty. */
-static bool service_has_processes(int slice_fd, const char *path) {
+bool machine_in_rescue(int root_fd) {
+        static const char *const paths[] = {
+                PATH_CGROUP_UNIFIED "/" CGROUP_RESCUE "/cgroup.procs",
+                PATH_CGROUP_UNIFIED "/" CGROUP_EMERGENCY "/cgroup.procs",
+                PATH_CGROUP_HYBRID "/" CGROUP_RESCUE "/cgroup.procs",
+                PATH_CGROUP_HYBRID "/" CGROUP_EMERGENCY "/cgroup.procs",
+                PATH_CGROUP_LEGACY "/" CGROUP_RESCUE "/cgroup.procs",
+                PATH_CGROUP_LEGACY "/" CGROUP_EMERGENCY "/cgroup.procs",
+        };
         char buf[16];
 
-        return fs_read_head(slice_fd, path, buf, sizeof(buf)) > 0;
-}
-
-/* Looked at just before each end of boot, so: no more than it takes. Where PID 1 has its slice in one
- * hierarchy, the others (a second one that it keeps alike, or none) have nothing to add. */
-bool machine_in_rescue(int root_fd) {
-        static const char *const slices[] = {
-                PATH_CGROUP_UNIFIED "/" CGROUP_SYSTEM,
-                PATH_CGROUP_HYBRID "/" CGROUP_SYSTEM,
-                PATH_CGROUP_LEGACY "/" CGROUP_SYSTEM,
-        };
-
-        for (size_t i = 0; i < ELEMENTSOF(slices); i++) {
-                _cleanup_close_ int fd = fs_open(root_fd, slices[i], O_PATH | O_DIRECTORY);
-
-                if (fd >= 0)
-                        return service_has_processes(fd, UNIT_RESCUE "/cgroup.procs") ||
-                                        service_has_processes(fd, UNIT_EMERGENCY "/cgroup.procs");
-        }
+        for (size_t i = 0; i < ELEMENTSOF(paths); i++)
+                if (fs_read_head(root_fd, paths[i], buf, sizeof(buf)) > 0)
+                        return true;
         return false;
 }
 
