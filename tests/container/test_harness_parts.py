@@ -12,6 +12,7 @@ from guest import KnobWrite, MissingPrerequisite, Tree, prereq, wait_for
 from guest.cache import artifact, cache_dir, prune
 from guest.fixtures import split_modules
 from guest.report import Report, parse_knob_writes
+from guest.watch import KnobWatch
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +118,29 @@ def test_trace_of_knob_writes():
         KnobWrite(15_356_562, "rcu_expedited", "1", "rcu-bootd", 183),
         KnobWrite(25_246_485, "rcu_normal", "1", "my prog-2", 236),
     ]
+
+
+def test_watch_sees_each_write_once(tmp_path):
+    """Also where the file changes several times until it is closed, and whoever watches looks in between."""
+    knob = tmp_path / "knob"
+    knob.write_text("0\n", encoding="ascii")
+    watch = KnobWatch([tmp_path])
+    try:
+        for count, value in enumerate("1010", start=1):
+            with open(knob, "w", encoding="ascii") as file:
+                time.sleep(0.01)
+                file.write(value)
+                file.flush()
+                time.sleep(0.01)
+                file.write("\n")
+            wait_for(lambda count=count: len(watch.writes) >= count, f"write {count}")
+        with open(knob, "r+", encoding="ascii"):
+            pass
+        (tmp_path / "other").write_text("7\n", encoding="ascii")
+        wait_for(lambda: watch.writes[-1].knob == "other", "the other file")
+    finally:
+        watch.close()
+    assert [write.value for write in watch.writes] == ["1", "0", "1", "0", "7"]
 
 
 def test_report(tmp_path):

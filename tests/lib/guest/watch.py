@@ -11,6 +11,7 @@ import time
 from .report import KnobWrite
 
 IN_MODIFY = 0x2
+IN_CLOSE_WRITE = 0x8
 IN_CLOEXEC = os.O_CLOEXEC
 EVENT = struct.Struct("iIII")  # struct inotify_event of inotify(7), without its name
 
@@ -18,8 +19,10 @@ EVENT = struct.Struct("iIII")  # struct inotify_event of inotify(7), without its
 class KnobWatch:
     """Records changes of the files in some directories in a thread of its own, until close().
 
-    Python is not told the value of each write, but reads the file when it hears of one: of two writes to a knob
-    within some tens of microseconds only the second may be seen. Different knobs never hide each other.
+    A write is what somebody changed between opening and closing the file. The shell's `echo >knob` changes it twice,
+    because it empties it first; a kernel's knob knows no such thing. Python is not told the value, but reads the file
+    when it hears of the close: of two writes to a knob within some tens of microseconds only the second may be seen.
+    Different knobs never hide each other.
     """
 
     def __init__(self, directories):
@@ -29,8 +32,9 @@ class KnobWatch:
             raise OSError(ctypes.get_errno(), "inotify_init1")
         self._stop_read, self._stop_write = os.pipe2(os.O_CLOEXEC)
         self._directories = {}
+        self._changed = set()
         for directory in directories:
-            watch = self._libc.inotify_add_watch(self._fd, os.fsencode(directory), IN_MODIFY)
+            watch = self._libc.inotify_add_watch(self._fd, os.fsencode(directory), IN_MODIFY | IN_CLOSE_WRITE)
             if watch < 0:
                 raise OSError(ctypes.get_errno(), f"inotify_add_watch {directory}")
             self._directories[watch] = directory
@@ -47,10 +51,17 @@ class KnobWatch:
             usec = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
             offset = 0
             while offset < len(data):
-                watch, _, _, length = EVENT.unpack_from(data, offset)
+                watch, mask, _, length = EVENT.unpack_from(data, offset)
                 name = os.fsdecode(data[offset + EVENT.size : offset + EVENT.size + length].rstrip(b"\0"))
                 offset += EVENT.size + length
-                self._record(usec, self._directories.get(watch), name)
+                self._hear(usec, mask, self._directories.get(watch), name)
+
+    def _hear(self, usec, mask, directory, name):
+        if mask & IN_MODIFY:
+            self._changed.add((directory, name))
+        elif mask & IN_CLOSE_WRITE and (directory, name) in self._changed:
+            self._changed.remove((directory, name))
+            self._record(usec, directory, name)
 
     def _record(self, usec, directory, name):
         try:
@@ -58,7 +69,6 @@ class KnobWatch:
                 value = file.read().strip()
         except (OSError, TypeError):
             return
-        # Opening with O_TRUNC is a change of its own, to nothing; a kernel's knob knows no such thing.
         if value:
             self.writes.append(KnobWrite(usec=usec, knob=name, value=value, comm="", pid=0))
 
