@@ -14,7 +14,7 @@ import pytest
 BUILD = pathlib.Path(os.environ["RCU_BOOTD_BUILDDIR"])
 SOURCE = pathlib.Path(os.environ["RCU_BOOTD_SRCDIR"])
 
-BUILT = ("rcu-boot-end.service", "rcu-boot-wait.service")
+BUILT = ("rcu-boot-end.service", "rcu-boot-wait.service", "rcu-boot-abandoned@.service")
 PLAIN = ("rcu-boot-milestone.service", "rcu-boot-milestone@.socket")
 
 # What the units refer to, so that nothing of this machine is looked at.
@@ -66,9 +66,10 @@ def root(tmp_path):
     (units / "default.target").symlink_to("graphical.target")
 
     # systemd-analyze wants what ExecStart= names to be there and executable, wherever --prefix= puts it.
-    shutil.copy("/bin/true", tmp_path / "usr/bin/true")
-    for name, section in ((BUILT[0], "ExecStart"), (BUILT[0], "ExecStopPost"), (BUILT[1], "ExecStart")):
-        program = tmp_path / words(read_unit(name), "Service", section)[0].lstrip("/")
+    for name in ("true", "sleep"):
+        shutil.copy("/bin/true", tmp_path / "usr/bin" / name)
+    for name, key in ((BUILT[0], "ExecStart"), (BUILT[0], "ExecStopPost"), (BUILT[1], "ExecStart"), (BUILT[2], "ExecStart")):
+        program = tmp_path / words(read_unit(name), "Service", key)[0].lstrip("/")
         program.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy("/bin/true", program)
     return tmp_path
@@ -85,7 +86,8 @@ def systemctl(root, *args):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
 
-@pytest.mark.parametrize("unit", [*BUILT, "rcu-boot-milestone.service", "rcu-boot-milestone@basic.target.socket",
+@pytest.mark.parametrize("unit", [*BUILT[:2], "rcu-boot-abandoned@stopped.service", "rcu-boot-abandoned@failed.service",
+                                  "rcu-boot-milestone.service", "rcu-boot-milestone@basic.target.socket",
                                   "rcu-boot-milestone@default.target.socket"])
 def test_verify(root, unit):
     result = verify(root, unit)
@@ -142,6 +144,19 @@ def test_daemon_ends_boot_whatever_it_dies_of():
     assert words(unit, "Service", "Type") == ["notify"]
 
 
+def test_abandoned_boot_is_ended():
+    """case 12: where the restart does not come, another unit does, and not before the restart could have come."""
+    unit, abandoned = read_unit("rcu-boot-end.service"), read_unit("rcu-boot-abandoned@.service")
+    # Two units: PID 1 warns of one that is both.
+    assert words(unit, "Unit", "OnSuccess") == ["rcu-boot-abandoned@stopped.service"]
+    assert words(unit, "Unit", "OnFailure") == ["rcu-boot-abandoned@failed.service"]
+    assert words(unit, "Service", "RestartSec") == ["100ms"]
+    assert words(abandoned, "Service", "ExecStartPre") == ["sleep", "1"]
+    assert words(abandoned, "Service", "ExecStart") == words(unit, "Service", "ExecStopPost")
+    # At shutdown PID 1 would refuse to start what conflicts with that, and say so.
+    assert not abandoned.has_option("Unit", "Conflicts")
+
+
 def test_no_mount_namespace():
     """Each of these has PID 1 make a mount namespace, which costs grace periods in a unit this early: what is measured and
     explained in the unit must not come back by the way."""
@@ -188,7 +203,7 @@ def test_enable_and_disable(root):
     assert not link.is_symlink()
 
 
-@pytest.mark.parametrize("name", ["rcu-boot-wait.service", "rcu-boot-milestone.service"])
+@pytest.mark.parametrize("name", ["rcu-boot-wait.service", "rcu-boot-milestone.service", "rcu-boot-abandoned@stopped.service"])
 def test_static(root, name):
     assert systemctl(root, "is-enabled", name).stdout.strip() == "static"
 

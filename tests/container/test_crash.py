@@ -108,16 +108,93 @@ def test_killed_when_nothing_will_restart_it(container, tree, what):
     assert_never_again(guest)
 
 
+def abandon_when_told(tree):
+    """Lets rcu-boot-abandoned@.service, when it is started, wait for abandon() and not for a second."""
+    tree.write("usr/lib/rcu-test/linger", "#!/bin/sh\nuntil test -e /run/abandoned; do sleep 0.1; done\n", 0o755)
+    tree.dropin("rcu-boot-abandoned@.service", "linger", "[Service]\nExecStartPre=\nExecStartPre=/usr/lib/rcu-test/linger\n")
+
+
+def abandon(guest):
+    """Nobody is left: boot is ended all the same, and no daemon is missed."""
+    guest.run("touch /run/abandoned")
+    guest.wait_for(lambda: guest.state()["PHASE"] == "ended", "boot to be ended")
+    assert guest.status()["reason"] == "daemon-died" and guest.knob("rcu_expedited") == "0"
+    assert not guest.ok("pidof rcu-bootd")
+    guest.release("here")
+    guest.wait_booted()
+    assert_never_again(guest)
+    assert guest.status()["exit_code"] == 0
+
+
+def wait_restart_due(guest):
+    guest.wait_for(lambda: guest.show(UNIT, "SubState")["SubState"].startswith("auto-restart"), "the restart to be due")
+
+
+@SUITES
+def test_stopped_before_the_restart(container, tree, suite):
+    """`systemctl stop` takes back the restart on which --post-stop had relied, and runs nothing more of the unit."""
+    abandon_when_told(tree)
+    tree.dropin(UNIT, "slow", "[Service]\nRestartSec=1h\n")
+    guest = boot(container, tree, suite=suite)
+    kill(guest)
+    wait_restart_due(guest)
+    assert guest.knob("rcu_expedited") == "1"
+    guest.run(f"systemctl stop {UNIT}")
+    abandon(guest)
+
+
+@SUITES
+def test_stopped_while_its_death_is_seen_to(container, tree, suite):
+    """The same while ExecStopPost= runs, which has made up its mind already."""
+    abandon_when_told(tree)
+    linger = "#!/bin/sh\ntouch /run/lingering; while test -e /run/lingering; do sleep 0.1; done\n"
+    tree.write("usr/lib/rcu-test/linger-too", linger, 0o755)
+    tree.dropin(UNIT, "linger", "[Service]\nExecStopPost=/usr/lib/rcu-test/linger-too\n")
+    guest = boot(container, tree, suite=suite)
+    kill(guest)
+    guest.wait_until("test -e /run/lingering")
+    assert guest.knob("rcu_expedited") == "1"
+    guest.run(f"systemctl --no-block stop {UNIT}; systemctl list-jobs | grep -q {UNIT}; rm /run/lingering")
+    abandon(guest)
+
+
+@SUITES
+def test_restarted_before_the_restart(container, tree, suite):
+    """`systemctl restart` is a stop and a start: nothing is abandoned, the next daemon goes on."""
+    tree.dropin(UNIT, "slow", "[Service]\nRestartSec=1h\n")
+    guest = boot(container, tree, suite=suite)
+    kill(guest)
+    wait_restart_due(guest)
+    guest.run(f"systemctl restart {UNIT}")
+    wait_booting(guest, 2)
+    guest.wait_until("systemctl show -P InactiveExitTimestamp rcu-boot-abandoned@stopped.service | grep -q .")
+    guest.wait_for(lambda: guest.active("rcu-boot-abandoned@stopped.service") == "inactive", "it to have looked")
+    wait_booting(guest, 2)
+    guest.release("here")
+    guest.wait_booted()
+    assert_ended(guest, "milestones")
+
+
+@SUITES
+def test_no_restart(container, tree, suite):
+    """A drop-in that turns Restart= off is not told to --post-stop."""
+    abandon_when_told(tree)
+    tree.dropin(UNIT, "no-restart", "[Service]\nRestart=no\n")
+    guest = boot(container, tree, suite=suite)
+    kill(guest)
+    guest.wait_for(lambda: guest.active(UNIT) == "failed", "the unit to fail")
+    status = guest.status()
+    assert status["exit_code"] == 1 and [note["id"] for note in status["notes"]] == ["daemon-died"]
+    assert f"systemctl restart {UNIT}" in status["notes"][0]["text"]
+    abandon(guest)
+
+
 @pytest.mark.parametrize("mend", [True, False], ids=["mended", "left alone"])
-@pytest.mark.parametrize("how", ["systemctl mask", "Restart=no"])
-def test_killed_when_pid1_knows_no_more(container, tree, how, mend):
-    """`systemctl mask` has PID 1 forget ExecStopPost=, too, and a drop-in that turns Restart= off is not told to
-    --post-stop: then nobody is left, until the administrator does what `status` says."""
-    if how == "Restart=no":
-        tree.dropin(UNIT, "no-restart", "[Service]\nRestart=no\n")
+def test_masked_when_pid1_knows_no_more(container, tree, mend):
+    """`systemctl mask` has PID 1 forget ExecStopPost= and all else of the unit: then nobody is left, until the
+    administrator does what `status` says."""
     guest = boot(container, tree)
-    if how == "systemctl mask":
-        guest.run(f"systemctl mask {UNIT}")
+    guest.run(f"systemctl mask {UNIT}")
     kill(guest)
     guest.wait_for(lambda: guest.active(UNIT) == "failed", "the unit to fail")
     status = guest.status()
