@@ -17,39 +17,41 @@ bool machine_has_systemd(int root_fd) {
         return fd >= 0;
 }
 
+/* PID 1 makes a unit's cgroup just before the unit's first process, and removes it when the unit is stopped
+ * and the last one has gone. In between it may well be empty: after a process of ExecStartPre=, for one. */
+static bool have_cgroup(int root_fd, const char *const *paths, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                _cleanup_close_ int fd = fs_open(root_fd, paths[i], O_PATH | O_DIRECTORY);
+
+                if (fd >= 0)
+                        return true;
+        }
+
+        return false;
+}
+
 bool machine_awaits_udevd(int root_fd) {
-        /* PID 1 makes a unit's cgroup just before it starts its first process. */
         static const char *const paths[] = {
                 PATH_CGROUP_UNIFIED "/" CGROUP_UDEVD,
                 PATH_CGROUP_HYBRID "/" CGROUP_UDEVD,
                 PATH_CGROUP_LEGACY "/" CGROUP_UDEVD,
         };
 
-        for (size_t i = 0; i < ELEMENTSOF(paths); i++) {
-                _cleanup_close_ int fd = fs_open(root_fd, paths[i], O_PATH | O_DIRECTORY);
-
-                if (fd >= 0)
-                        return false;
-        }
-
-        return machine_has_systemd(root_fd) && unit_files_is_usable(root_fd, UNIT_UDEVD);
+        return !have_cgroup(root_fd, paths, ELEMENTSOF(paths)) && machine_has_systemd(root_fd) &&
+                        unit_files_is_usable(root_fd, UNIT_UDEVD);
 }
 
 bool machine_in_rescue(int root_fd) {
         static const char *const paths[] = {
-                PATH_CGROUP_UNIFIED "/" CGROUP_RESCUE "/cgroup.procs",
-                PATH_CGROUP_UNIFIED "/" CGROUP_EMERGENCY "/cgroup.procs",
-                PATH_CGROUP_HYBRID "/" CGROUP_RESCUE "/cgroup.procs",
-                PATH_CGROUP_HYBRID "/" CGROUP_EMERGENCY "/cgroup.procs",
-                PATH_CGROUP_LEGACY "/" CGROUP_RESCUE "/cgroup.procs",
-                PATH_CGROUP_LEGACY "/" CGROUP_EMERGENCY "/cgroup.procs",
+                PATH_CGROUP_UNIFIED "/" CGROUP_RESCUE,
+                PATH_CGROUP_UNIFIED "/" CGROUP_EMERGENCY,
+                PATH_CGROUP_HYBRID "/" CGROUP_RESCUE,
+                PATH_CGROUP_HYBRID "/" CGROUP_EMERGENCY,
+                PATH_CGROUP_LEGACY "/" CGROUP_RESCUE,
+                PATH_CGROUP_LEGACY "/" CGROUP_EMERGENCY,
         };
-        char buf[16];
 
-        for (size_t i = 0; i < ELEMENTSOF(paths); i++)
-                if (fs_read_head(root_fd, paths[i], buf, sizeof(buf)) > 0)
-                        return true;
-        return false;
+        return have_cgroup(root_fd, paths, ELEMENTSOF(paths));
 }
 
 /* --- users --- */

@@ -27,8 +27,8 @@ bool machine_has_systemd(int root_fd);
  * before. */
 bool machine_awaits_udevd(int root_fd);
 
-/* Whether rescue.service or emergency.service has processes, by its cgroup: the one sign that is there with
- * and without a system bus. */
+/* Whether rescue.service or emergency.service has a cgroup: the one sign that it is there, with and without
+ * a system bus. */
 bool machine_in_rescue(int root_fd);
 
 /* Whether the user is one of users: a name, or a number, which is always a uid. For who may announce
