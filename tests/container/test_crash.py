@@ -109,9 +109,9 @@ def test_killed_when_nothing_will_restart_it(container, tree, what):
 
 
 def abandon_when_told(tree):
-    """Lets rcu-boot-abandoned@.service, when it is started, wait for abandon() and not for a second."""
+    """Lets rcu-boot-abandoned@.service, when it is started, wait for abandon() before all else."""
     tree.write("usr/lib/rcu-test/linger", "#!/bin/sh\nuntil test -e /run/abandoned; do sleep 0.1; done\n", 0o755)
-    tree.dropin("rcu-boot-abandoned@.service", "linger", "[Service]\nExecStartPre=\nExecStartPre=/usr/lib/rcu-test/linger\n")
+    tree.dropin("rcu-boot-abandoned@.service", "linger", "[Service]\nExecCondition=/usr/lib/rcu-test/linger\n")
 
 
 def abandon(guest):
