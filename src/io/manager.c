@@ -19,6 +19,9 @@
 /* How long the deadline's entry may wait for the list of pending jobs. The knobs have been written by then.
  */
 #define LIST_JOBS_USEC (500 * USEC_PER_MSEC)
+/* How often, and in which distance, the lock is asked for once more before there is another daemon. */
+#define LOCK_TRIES 20U
+#define LOCK_PAUSE_USEC (10 * USEC_PER_MSEC)
 
 static void manager_done(Manager *m) {
         bus_watch_free(m->bus);
@@ -249,7 +252,7 @@ static int wait_for_end(Manager *m, bool damaged) {
 /* What systemd tells ExecStopPost= of the daemon's end (systemd.exec(5), $SERVICE_RESULT): after anything
  * but success, Restart= brings up the next daemon, unless the unit has been masked or removed meanwhile.
  * "timeout" is also what becomes of a daemon that hangs while the unit is being stopped, and then none
- * follows. */
+ * follows. Elsewhere it is not set: rcu-boot-abandoned@.service knows that none does. */
 static bool restart_follows(const Manager *m) {
         const char *result = getenv("SERVICE_RESULT");
 
@@ -290,11 +293,22 @@ static void complain_of_another(Manager *m) {
                                 "Another rcu-bootd sees to this root already; this one does nothing.");
 }
 
+/* --post-stop may have it for some ms, for the daemon before this one. */
+static int lock(Manager *m, bool patient) {
+        for (unsigned i = 0;; i++) {
+                int r = state_file_lock(m->root_fd, &m->lock_fd);
+
+                if (r != -EWOULDBLOCK || !patient || i == LOCK_TRIES)
+                        return r;
+                (void) usleep(LOCK_PAUSE_USEC);
+        }
+}
+
 static int run(Manager *m, const ManagerOptions *options) {
         bool damaged;
         int r;
 
-        r = state_file_lock(m->root_fd, &m->lock_fd);
+        r = lock(m, !options->post_stop);
         if (r == -EWOULDBLOCK && options->post_stop)
                 return 0; /* a daemon lives: nothing has died */
         if (r == -EWOULDBLOCK) {

@@ -51,9 +51,9 @@ def compare(found, arm):
 
 def measure(installed, directory):
     boots = bench.number_from_environment("BOOTS", BOOTS)
-    raw = bench.Raw(installed.build, "boot-time", {"installed": installed.digest})
     any_unit = bench.Tree(directory / "any-unit").unit("any.service", ANY_UNIT, wanted_by="sysinit.target")
     layers = {"with": [installed.enabled], "without": [installed.disabled], "any-unit": [installed.disabled, any_unit]}
+    raw = bench.Raw(installed.build, "boot-time", {"installed": installed.digest, "arms": list(layers)})
     quiet = bench.quiet(directory)
     say("User-space boot time with and without the daemon, containers that take turns")
     bench.take_turns(raw, list(layers), boots, lambda arm: boot(*layers[arm], quiet))

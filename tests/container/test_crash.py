@@ -4,9 +4,11 @@
 import pytest
 
 from guest.scenario import (
+    ABANDONED,
     UNIT,
     assert_ended,
     assert_never_again,
+    at_rest,
     deadline_soon,
     reached,
     use_policy,
@@ -118,6 +120,7 @@ def abandon(guest):
     """Nobody is left: boot is ended all the same, and no daemon is missed."""
     guest.run("touch /run/abandoned")
     guest.wait_for(lambda: guest.state()["PHASE"] == "ended", "boot to be ended")
+    guest.wait_for(lambda: at_rest(guest), "all to come to rest")
     assert guest.status()["reason"] == "daemon-died" and guest.knob("rcu_expedited") == "0"
     assert not guest.ok("pidof rcu-bootd")
     guest.release("here")
@@ -154,7 +157,7 @@ def test_stopped_while_its_death_is_seen_to(container, tree, suite):
     kill(guest)
     guest.wait_until("test -e /run/lingering")
     assert guest.knob("rcu_expedited") == "1"
-    guest.run(f"systemctl --no-block stop {UNIT}; systemctl list-jobs | grep -q {UNIT}; rm /run/lingering")
+    guest.run(f"systemctl --no-block stop {UNIT}; systemctl list-jobs | grep -q {UNIT} && rm /run/lingering")
     abandon(guest)
 
 
@@ -168,7 +171,8 @@ def test_restarted_before_the_restart(container, tree, suite):
     guest.run(f"systemctl restart {UNIT}")
     wait_booting(guest, 2)
     guest.wait_until("systemctl show -P InactiveExitTimestamp rcu-boot-abandoned@stopped.service | grep -q .")
-    guest.wait_for(lambda: guest.active("rcu-boot-abandoned@stopped.service") == "inactive", "it to have looked")
+    for unit in ABANDONED:
+        guest.wait_for(lambda unit=unit: guest.active(unit) == "inactive", "it to have looked")
     wait_booting(guest, 2)
     guest.release("here")
     guest.wait_booted()

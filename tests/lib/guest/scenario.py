@@ -14,6 +14,9 @@ NAMES_H = Path(__file__).resolve().parents[3] / "src/names.h"
 MESSAGE_ID = dict(re.findall(r'#define MESSAGE_ID_(\w+) "([0-9a-f]{32})"', NAMES_H.read_text(encoding="utf-8")))
 
 UNIT = "rcu-boot-end.service"
+
+# What PID 1 starts when UNIT has ended.
+ABANDONED = ("rcu-boot-abandoned@stopped.service", "rcu-boot-abandoned@failed.service")
 POLICY_DIR = "etc/rcu-bootd/policy.d"
 
 # Sorts before every installed policy.
@@ -76,17 +79,19 @@ def wait_booting(guest, starts=1):
 
 
 def wait_ended(guest):
-    """Waits until boot has ended and nothing of the daemon is left, its ExecStopPost= included."""
+    """Waits until boot has ended and nothing of the daemon is left, whatever runs after it included."""
     guest.wait_until("rcu-bootctl wait --timeout=60")
-    guest.wait_for(
-        lambda: guest.show(UNIT, "ActiveState", "SubState", "ControlPID", "MainPID")
-        in [
-            {"ActiveState": active, "SubState": sub, "ControlPID": "0", "MainPID": "0"}
-            for active, sub in (("active", "exited"), ("inactive", "dead"), ("failed", "failed"))
-        ],
-        f"{UNIT} to come to rest",
-    )
+    guest.wait_for(lambda: at_rest(guest), f"{UNIT} to come to rest")
     return guest.status()
+
+
+def at_rest(guest):
+    """Whether neither the daemon is left, nor anything that PID 1 runs because it is gone, and none is about to come."""
+    for unit, states in ((UNIT, ("exited", "dead", "failed")), *((unit, ("dead", "failed")) for unit in ABANDONED)):
+        shown = guest.show(unit, "SubState", "ControlPID", "MainPID", "Job")
+        if shown.pop("Job", "0") not in ("", "0") or shown.pop("SubState") not in states or {*shown.values()} != {"0"}:
+            return False
+    return True
 
 
 def assert_ended(guest, reason, *, expedited=True, active="active", restarts=0):

@@ -21,8 +21,8 @@ class KnobWatch:
 
     A write is what somebody changed between opening and closing the file. The shell's `echo >knob` changes it twice,
     because it empties it first; a kernel's knob knows no such thing. Python is not told the value, but reads the file
-    when it hears of the close: of two writes to a knob within some tens of microseconds only the second may be seen.
-    Different knobs never hide each other.
+    when it hears of the close: of two writes to a knob within some tens of microseconds only the second may be seen, or
+    its value twice. Different knobs never hide each other.
     """
 
     def __init__(self, directories):
