@@ -268,3 +268,12 @@ def test_full_file_system():
         assert boot.daemon(strace=["-e", "trace=renameat", "-e", "inject=renameat:error=ENOSPC:when=2+"]) == 0
         boot.assert_ended("no room in /run")
         assert boot.tree.state()["REASON"] == "milestones"
+
+
+def test_lock_is_held_for_a_moment():
+    """By the --post-stop of the daemon before: that is not another daemon yet."""
+    with Boot() as boot:
+        assert boot.daemon(strace=["-e", "trace=fcntl", "-e", "inject=fcntl:error=EAGAIN:when=1..9"]) == 0
+        assert "Another rcu-bootd" not in boot.log and "INJECTED" in boot.trace.read_text(), boot.log
+        boot.assert_ended("the lock came late")
+        assert boot.tree.state()["REASON"] == "milestones"
