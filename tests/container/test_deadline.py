@@ -166,6 +166,38 @@ def test_case_13_into_a_shell_and_on(container, tree, shell):
     assert_ended(guest, "milestones")
 
 
+@SUITES
+@pytest.mark.parametrize("shell", ["rescue", "emergency"])
+def test_case_13_shell_that_fails(container, tree, suite, shell):
+    """A shell that cannot be run leaves nothing by which it would be taken for one that is open."""
+    use_policy(tree, "home-screen")
+    tree.dropin(f"{shell}.service", "fails", "[Service]\nType=exec\nExecStartPre=\nExecStart=\nExecStart=/bin/false\n")
+    guest = container(suite=suite)
+    wait_booting(guest)
+    guest.run(f"systemctl start {shell}.service", check=False)
+    guest.wait_for(lambda: guest.active(f"{shell}.service") == "failed", "the shell to fail")
+    guest.ctl("milestone", "home-screen")
+    assert_ended(guest, "milestones")
+
+
+@SUITES
+def test_case_13_processes_left_behind(container, tree, suite):
+    """What the shell left in the background keeps the system unbooted until it has gone (rcu-bootd(8))."""
+    use_policy(tree, "home-screen")
+    procs = "/sys/fs/cgroup/system.slice/rescue.service/cgroup.procs"
+    guest = container(suite=suite)
+    guest.wait_booted()
+    guest.run("systemctl --no-block isolate rescue.target")
+    guest.wait_until("systemctl is-active rescue.service")
+    guest.run(f"sleep 600 >/dev/null 2>&1 & echo $! >{procs}; echo $! >/run/left-behind")
+    guest.run("systemctl --no-block default")
+    guest.wait_until(f"systemctl is-active multi-user.target && test \"$(cat {procs})\" = \"$(cat /run/left-behind)\"")
+    guest.ctl("milestone", "home-screen")
+    assert guest.status()["phase"] == "booting"
+    guest.run("kill $(cat /run/left-behind)")
+    assert_ended(guest, "milestones")
+
+
 @pytest.mark.parametrize("shell", ["rescue", "emergency"])
 def test_case_13_end_by_hand_in_a_shell(container, tree, shell):
     tree.dropin("emergency.target", "daemon", f"[Unit]\nWants={UNIT}\n")
