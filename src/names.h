@@ -73,7 +73,8 @@
 #define PATH_CGROUP_UNIFIED "sys/fs/cgroup"
 #define PATH_CGROUP_HYBRID "sys/fs/cgroup/unified"
 #define PATH_CGROUP_LEGACY "sys/fs/cgroup/systemd"
-/* The shells that systemd offers instead of a booted system (systemd.special(7)), below those. */
+/* Cgroups of services, below those: udevd, and the shells that systemd offers instead of a booted system
+ * (systemd.special(7)). */
 #define UNIT_UDEVD "systemd-udevd.service"
 #define CGROUP_UDEVD "system.slice/" UNIT_UDEVD
 #define CGROUP_RESCUE "system.slice/rescue.service"

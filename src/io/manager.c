@@ -19,7 +19,8 @@
 /* How long the deadline's entry may wait for the list of pending jobs. The knobs have been written by then.
  */
 #define LIST_JOBS_USEC (500 * USEC_PER_MSEC)
-/* How often, and in which distance, the lock is asked for once more before there is another daemon. */
+/* How often, and in which distance, a lock that is taken is tried again before another daemon is said to
+ * have it. */
 #define LOCK_TRIES 20U
 #define LOCK_PAUSE_USEC (10 * USEC_PER_MSEC)
 

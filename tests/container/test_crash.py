@@ -129,6 +129,14 @@ def abandon(guest):
     assert guest.status()["exit_code"] == 0
 
 
+def assert_told_of_death(guest):
+    """The unit has failed with boot still to be ended: `status` says so, and what to do."""
+    guest.wait_for(lambda: guest.active(UNIT) == "failed", "the unit to fail")
+    status = guest.status()
+    assert status["exit_code"] == 1 and [note["id"] for note in status["notes"]] == ["daemon-died"]
+    assert f"systemctl restart {UNIT}" in status["notes"][0]["text"]
+
+
 def wait_restart_due(guest):
     guest.wait_for(lambda: guest.show(UNIT, "SubState")["SubState"].startswith("auto-restart"), "the restart to be due")
 
@@ -186,10 +194,7 @@ def test_no_restart(container, tree, suite):
     tree.dropin(UNIT, "no-restart", "[Service]\nRestart=no\n")
     guest = boot(container, tree, suite=suite)
     kill(guest)
-    guest.wait_for(lambda: guest.active(UNIT) == "failed", "the unit to fail")
-    status = guest.status()
-    assert status["exit_code"] == 1 and [note["id"] for note in status["notes"]] == ["daemon-died"]
-    assert f"systemctl restart {UNIT}" in status["notes"][0]["text"]
+    assert_told_of_death(guest)
     abandon(guest)
 
 
@@ -200,10 +205,7 @@ def test_masked_when_pid1_knows_no_more(container, tree, mend):
     guest = boot(container, tree)
     guest.run(f"systemctl mask {UNIT}")
     kill(guest)
-    guest.wait_for(lambda: guest.active(UNIT) == "failed", "the unit to fail")
-    status = guest.status()
-    assert status["exit_code"] == 1 and [note["id"] for note in status["notes"]] == ["daemon-died"]
-    assert f"systemctl restart {UNIT}" in status["notes"][0]["text"]
+    assert_told_of_death(guest)
     if mend:
         guest.run(f"systemctl unmask {UNIT}; systemctl restart {UNIT}")
         guest.release("here")
