@@ -72,9 +72,10 @@ def test_milestone_while_nobody_listens(container, tree):
     assert reached(status) == {"multi-user.target": "bus", "home-screen": "directory"}
 
 
-def test_killed_again_and_again(container, tree):
+@SUITES
+def test_killed_again_and_again(container, tree, suite):
     """The third death ends it: what dies thrice would die again, and nobody is to stay expedited for that."""
-    guest = boot(container, tree)
+    guest = boot(container, tree, suite=suite)
     for starts in (1, 2, 3):
         wait_booting(guest, starts)
         assert guest.knob("rcu_expedited") == "1"
@@ -217,9 +218,10 @@ def test_masked_when_pid1_knows_no_more(container, tree, mend):
         guest.release("here")
 
 
-def test_whole_unit_is_killed(container, tree):
+@SUITES
+def test_whole_unit_is_killed(container, tree, suite):
     """`systemctl kill`, what the OOM killer does to a unit, and a second blow while it restarts."""
-    guest = boot(container, tree)
+    guest = boot(container, tree, suite=suite)
     guest.run(f"systemctl kill --signal=KILL {UNIT}")
     wait_booting(guest, 2)
     guest.run(f"systemctl kill --signal=KILL {UNIT}")
