@@ -86,11 +86,16 @@ static void add_knob(AuditEntry *e, const BootRecord *r, const BootAction *actio
                 audit_text_field_number(e, FIELD_ERRNO, -result->error);
 }
 
-static void add_fields(AuditEntry *e,
-                const BootRecord *r,
-                const BootAction *action,
-                const char *knob_path,
-                char *const *jobs) {
+static void add_sender(AuditEntry *e, const MessageSender *sender) {
+        if (sender->pid > 0)
+                audit_text_field_number(e, FIELD_PID, sender->pid);
+        audit_text_field_unsigned(e, FIELD_UID, sender->uid);
+}
+
+static void add_fields(
+                AuditEntry *e, const BootRecord *r, const BootAction *action, const AuditContext *context) {
+        const MessageSender *sender = audit_message_sender(r, action, context);
+
         switch (action->audit) {
         case BOOT_AUDIT_STARTED:
         case BOOT_AUDIT_EXTENDED:
@@ -105,9 +110,9 @@ static void add_fields(AuditEntry *e,
         case BOOT_AUDIT_DEADLINE:
                 audit_text_field_unsigned(e, FIELD_DEADLINE, r->deadline);
                 add_missing(e, r);
-                if (jobs && *jobs) {
+                if (context->jobs && *context->jobs) {
                         audit_text_open(e, FIELD_JOBS, AUDIT_VALUE_MAX);
-                        audit_message_put_jobs(e, jobs, " ");
+                        audit_message_put_jobs(e, context->jobs, " ");
                         audit_text_close(e);
                 }
                 _fallthrough_;
@@ -117,27 +122,27 @@ static void add_fields(AuditEntry *e,
                 break;
         case BOOT_AUDIT_KNOB_WRITTEN:
         case BOOT_AUDIT_KNOB_FAILED:
-                add_knob(e, r, action, knob_path);
+                add_knob(e, r, action, context->knob_path);
                 break;
         case _BOOT_AUDIT_MAX:
                 break;
         }
+        if (sender)
+                add_sender(e, sender);
 }
 
 void audit_entry_transition(AuditEntry *e,
                 const BootRecord *record,
                 const BootAction *action,
-                usec_t now,
-                const char *knob_path,
-                char *const *jobs) {
+                const AuditContext *context) {
         open_message(e, kinds[action->audit].priority);
-        audit_message_put(e, record, action, jobs);
-        close_message(e, kinds[action->audit].id, now);
+        audit_message_put(e, record, action, context);
+        close_message(e, kinds[action->audit].id, context->now);
 
         audit_text_field(e, FIELD_PHASE, boot_phase_to_string(record->phase));
         audit_text_field(e, FIELD_POLICY, strempty(record->policy_name));
         audit_text_field(e, FIELD_POLICY_FILE, strempty(record->policy_path));
-        add_fields(e, record, action, knob_path, jobs);
+        add_fields(e, record, action, context);
 }
 
 void audit_entry_policy_rejected(AuditEntry *e, const char *path, char *const *errors, usec_t now) {
@@ -161,17 +166,14 @@ void audit_entry_policy_rejected(AuditEntry *e, const char *path, char *const *e
         audit_text_field(e, FIELD_POLICY_FILE, path);
 }
 
-void audit_entry_refused(
-                AuditEntry *e, const char *what, pid_t pid, uid_t uid, unsigned suppressed, usec_t now) {
+void audit_entry_refused(AuditEntry *e,
+                const char *what,
+                const MessageSender *sender,
+                unsigned suppressed,
+                usec_t now) {
         open_message(e, LOG_NOTICE);
         audit_text_put(e, "Refused a message from ");
-        if (pid > 0) {
-                audit_text_put(e, "PID ");
-                audit_text_put_number(e, pid);
-        } else
-                audit_text_put(e, "outside the PID namespace");
-        audit_text_put(e, ", UID ");
-        audit_text_put_unsigned(e, uid);
+        audit_message_put_sender(e, sender);
         audit_text_put(e, ": ");
         audit_text_put(e, what);
         if (suppressed > 0) {
@@ -180,9 +182,7 @@ void audit_entry_refused(
                 audit_text_put(e, " more were refused since the last report");
         }
         close_message(e, MESSAGE_ID_REFUSED, now);
-        if (pid > 0)
-                audit_text_field_number(e, FIELD_PID, pid);
-        audit_text_field_unsigned(e, FIELD_UID, uid);
+        add_sender(e, sender);
 }
 
 void audit_entry_device_uninitialized(

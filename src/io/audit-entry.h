@@ -2,9 +2,9 @@
 #pragma once
 
 #include "boot-phase.h"
+#include "message-sender.h"
 
 #include <stdarg.h>
-#include <sys/types.h>
 
 /* The entries of the audit trail, as text: no I/O, no allocation, no failure. */
 
@@ -24,20 +24,27 @@ typedef struct AuditEntry {
         char text[AUDIT_ENTRY_MAX];
 } AuditEntry;
 
-/* now: CLOCK_BOOTTIME in usec. knob_path: of the action's knob, below the root; NULL if not known. jobs: for
- * BOOT_AUDIT_DEADLINE; may be NULL. */
+/* What an entry tells that is neither in the record nor in the action. */
+typedef struct AuditContext {
+        usec_t now;                  /* CLOCK_BOOTTIME */
+        const MessageSender *sender; /* whose message brought it about; NULL if it was none */
+        char *const *jobs;           /* pending ones, for BOOT_AUDIT_DEADLINE; may be NULL */
+        const char *knob_path;       /* of the action's knob, below the root; NULL if not known */
+} AuditContext;
+
 void audit_entry_transition(AuditEntry *e,
                 const BootRecord *record,
                 const BootAction *action,
-                usec_t now,
-                const char *knob_path,
-                char *const *jobs);
+                const AuditContext *context);
+/* now: CLOCK_BOOTTIME in usec, here and below. */
 void audit_entry_policy_rejected(AuditEntry *e, const char *path, char *const *errors, usec_t now);
 
-/* pid: 0 if the sender is outside our pid namespace. suppressed: refused since the last entry of the kind,
- * and not told of. */
-void audit_entry_refused(
-                AuditEntry *e, const char *what, pid_t pid, uid_t uid, unsigned suppressed, usec_t now);
+/* suppressed: refused since the last entry of the kind, and not told of. */
+void audit_entry_refused(AuditEntry *e,
+                const char *what,
+                const MessageSender *sender,
+                unsigned suppressed,
+                usec_t now);
 void audit_entry_device_uninitialized(AuditEntry *e, const char *milestone, const char *syspath, usec_t now);
 void audit_entry_log(AuditEntry *e, int priority, usec_t now, const char *format, va_list ap) _printf_(4, 0);
 

@@ -51,12 +51,44 @@ static void put_started(AuditEntry *e, const BootRecord *r) {
         audit_text_put(e, strempty(r->policy_why));
 }
 
-static void put_milestone(AuditEntry *e, const BootRecord *r, unsigned i) {
+void audit_message_put_sender(AuditEntry *e, const MessageSender *sender) {
+        if (sender->pid > 0) {
+                audit_text_put(e, "PID ");
+                audit_text_put_number(e, sender->pid);
+        } else
+                audit_text_put(e, "outside the PID namespace");
+        audit_text_put(e, ", UID ");
+        audit_text_put_unsigned(e, sender->uid);
+}
+
+const MessageSender *audit_message_sender(
+                const BootRecord *r, const BootAction *action, const AuditContext *context) {
+        switch (action->audit) {
+        case BOOT_AUDIT_MILESTONE:
+                return r->reached_by[action->index] == MILESTONE_SOURCE_INBOX ? context->sender : NULL;
+        case BOOT_AUDIT_ENDED:
+                return r->reason == BOOT_REASON_MANUAL ? context->sender : NULL;
+        case BOOT_AUDIT_EXTENDED:
+                return context->sender;
+        default:
+                return NULL;
+        }
+}
+
+static void put_sender(AuditEntry *e, const char *before, const MessageSender *sender) {
+        if (!sender)
+                return;
+        audit_text_put(e, before);
+        audit_message_put_sender(e, sender);
+}
+
+static void put_milestone(AuditEntry *e, const BootRecord *r, unsigned i, const MessageSender *sender) {
         audit_text_put(e, r->end_when.names[i]);
         audit_text_put(e, " reached at ");
         audit_text_put_time(e, r->reached_at[i]);
         audit_text_put(e, " (");
         audit_text_put(e, source_words[r->reached_by[i]]);
+        put_sender(e, ", from ", sender);
         audit_text_put(e, ")");
         if (missing(r) != 0) {
                 audit_text_put(e, "; still missing: ");
@@ -73,7 +105,7 @@ static uint32_t satisfied(const BootRecord *r) {
         return r->reached;
 }
 
-static void put_ended(AuditEntry *e, const BootRecord *r) {
+static void put_ended(AuditEntry *e, const BootRecord *r, const MessageSender *sender) {
         audit_text_put(e, "RCU's boot ended at ");
         audit_text_put_time(e, r->since);
         audit_text_put(e, ": ");
@@ -81,6 +113,7 @@ static void put_ended(AuditEntry *e, const BootRecord *r) {
                 put_were_reached(e, r, satisfied(r), " was reached", " were reached");
         else
                 audit_text_put(e, boot_reason_to_sentence(r->reason));
+        put_sender(e, " by ", sender);
         if (!isempty(r->reason_text)) {
                 audit_text_put(e, " (\"");
                 audit_text_put(e, r->reason_text);
@@ -179,13 +212,14 @@ static void put_knob_failed(AuditEntry *e, const BootRecord *r, const BootAction
         }
 }
 
-static void put_extended(AuditEntry *e, const BootRecord *r) {
+static void put_extended(AuditEntry *e, const BootRecord *r, const MessageSender *sender) {
         const KnobRecord *k = &r->knobs[KNOB_BOOT_END_DELAY];
         const KnobInfo *info = knob_info(KNOB_BOOT_END_DELAY);
 
         audit_text_put(e, "Deadline moved to ");
         audit_text_put_span(e, r->deadline);
         audit_text_put(e, " after the kernel started");
+        put_sender(e, ", asked for by ", sender);
         if (!k->present || k->setting[KNOB_STAGE_DURING].action != KNOB_ACTION_DEADLINE ||
                         r->deadline / USEC_PER_MSEC <= (usec_t) info->max[KNOB_STAGE_DURING])
                 return;
@@ -217,19 +251,22 @@ static void put_still_expedited(AuditEntry *e, const BootRecord *r) {
         audit_text_put(e, ". Each grace period interrupts every CPU that is not idle");
 }
 
-void audit_message_put(AuditEntry *e, const BootRecord *r, const BootAction *action, char *const *jobs) {
+void audit_message_put(
+                AuditEntry *e, const BootRecord *r, const BootAction *action, const AuditContext *context) {
+        const MessageSender *sender = audit_message_sender(r, action, context);
+
         switch (action->audit) {
         case BOOT_AUDIT_STARTED:
                 put_started(e, r);
                 break;
         case BOOT_AUDIT_MILESTONE:
-                put_milestone(e, r, action->index);
+                put_milestone(e, r, action->index, sender);
                 break;
         case BOOT_AUDIT_ENDED:
-                put_ended(e, r);
+                put_ended(e, r, sender);
                 break;
         case BOOT_AUDIT_DEADLINE:
-                put_deadline(e, r, jobs);
+                put_deadline(e, r, context->jobs);
                 break;
         case BOOT_AUDIT_KNOB_WRITTEN:
                 put_knob_written(e, r, action);
@@ -238,7 +275,7 @@ void audit_message_put(AuditEntry *e, const BootRecord *r, const BootAction *act
                 put_knob_failed(e, r, action);
                 break;
         case BOOT_AUDIT_EXTENDED:
-                put_extended(e, r);
+                put_extended(e, r, sender);
                 break;
         case BOOT_AUDIT_STILL_EXPEDITED:
                 put_still_expedited(e, r);

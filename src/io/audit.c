@@ -89,15 +89,12 @@ static const char *find_knob_path(const Audit *a, Knob knob) {
         return NULL;
 }
 
-void audit_transition(Audit *a,
-                const BootRecord *record,
-                const BootAction *action,
-                usec_t now,
-                char *const *jobs) {
+void audit_transition(Audit *a, const BootRecord *record, const BootAction *action, AuditContext context) {
         AuditEntry e;
 
-        audit_entry_transition(&e, record, action, now, find_knob_path(a, action->knob), jobs);
-        emit(a, &e, now);
+        context.knob_path = find_knob_path(a, action->knob);
+        audit_entry_transition(&e, record, action, &context);
+        emit(a, &e, context.now);
 }
 
 void audit_policy_rejected(Audit *a, const char *path, char *const *errors) {
@@ -108,11 +105,11 @@ void audit_policy_rejected(Audit *a, const char *path, char *const *errors) {
         emit(a, &e, now);
 }
 
-void audit_refused(Audit *a, const char *what, pid_t pid, uid_t uid, unsigned suppressed) {
+void audit_refused(Audit *a, const char *what, const MessageSender *sender, unsigned suppressed) {
         usec_t now = fs_now();
         AuditEntry e;
 
-        audit_entry_refused(&e, what, pid, uid, suppressed, now);
+        audit_entry_refused(&e, what, sender, suppressed, now);
         emit(a, &e, now);
 }
 

@@ -37,7 +37,7 @@ struct Inbox {
 typedef struct Head {
         size_t size; /* may be larger than the buffer */
         bool known;  /* the kernel says who sent it */
-        InboxSender sender;
+        MessageSender sender;
         bool has_files; /* file descriptors came along */
 } Head;
 
@@ -78,7 +78,7 @@ static void note_credentials(const struct cmsghdr *c, Head *head) {
                         c->cmsg_len != CMSG_LEN(sizeof(credentials)))
                 return;
         memcpy(&credentials, CMSG_DATA(c), sizeof(credentials));
-        head->sender = (InboxSender){ .pid = credentials.pid, .uid = credentials.uid };
+        head->sender = (MessageSender){ .pid = credentials.pid, .uid = credentials.uid };
         head->known = true;
 }
 
@@ -113,7 +113,7 @@ static int peek(Inbox *i, Head *ret) {
         return 0;
 }
 
-void inbox_refuse(Inbox *i, const char *what, const InboxSender *sender) {
+void inbox_refuse(Inbox *i, const char *what, const MessageSender *sender) {
         usec_t now = fs_now();
 
         if (i->has_refused && now - i->refused_at < REFUSED_INTERVAL_USEC) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "inbox-message.h"
+#include "message-sender.h"
 
-#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 /* The datagram socket /run/rcu-bootd/notify, world-writable; the kernel vouches for the sender
@@ -11,22 +11,17 @@
 
 typedef struct Inbox Inbox;
 
-typedef struct InboxSender {
-        pid_t pid; /* 0 if the sender is outside our pid namespace */
-        uid_t uid;
-} InboxSender;
-
 typedef struct InboxHandlers {
         /* A well-formed datagram. raw/size: as it came, for relaying. The inbox must not be freed in here.
          */
         void (*message)(void *userdata,
                         const InboxMessage *m,
-                        const InboxSender *sender,
+                        const MessageSender *sender,
                         const char *raw,
                         size_t size);
         /* One that was refused; what: a constant phrase. Called at most once in ten seconds, with the number
          * left out since. */
-        void (*refused)(void *userdata, const char *what, const InboxSender *sender, unsigned suppressed);
+        void (*refused)(void *userdata, const char *what, const MessageSender *sender, unsigned suppressed);
 } InboxHandlers;
 
 /* Binds the socket (replacing a stale one; the directory is made too) and listens. *handlers is copied. Of
@@ -37,7 +32,7 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(Inbox *, inbox_free);
 
 /* Calls refused() for a reason of the caller's own, within the same limit: what any user can cause must not
  * fill the journal. what: a constant phrase. */
-void inbox_refuse(Inbox *i, const char *what, const InboxSender *sender);
+void inbox_refuse(Inbox *i, const char *what, const MessageSender *sender);
 
 /* Takes what is queued without waiting (before the daemon exits, so that no sender's barrier is left open):
  * a bounded number of datagrams, however fast more come in. */

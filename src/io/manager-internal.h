@@ -33,6 +33,7 @@ typedef struct Manager {
         BootRecord record;
         BootEvent queue[MANAGER_QUEUE_MAX];
         size_t queue_first, queue_n;
+        const MessageSender *sender; /* of the message that is being handled, NULL between messages */
         bool dispatching;
         bool rescue;  /* as seen with the last event from outside */
         bool unsaved; /* the state file is not what the record is */

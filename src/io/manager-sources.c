@@ -43,7 +43,7 @@ static void on_pid1(Manager *m, const InboxMessage *message, const char *raw, si
                 reach(m, MILESTONE_STARTUP_FINISHED, MILESTONE_SOURCE_PID1);
 }
 
-static void on_requests(Manager *m, const InboxMessage *message, const InboxSender *sender) {
+static void on_requests(Manager *m, const InboxMessage *message, const MessageSender *sender) {
         if (!message->end && !message->extend)
                 return;
         if (sender->uid != 0) {
@@ -68,7 +68,7 @@ static bool is_ones_own(const char *name) {
         return milestone_kind(name) == MILESTONE_KIND_NAMED;
 }
 
-static void on_milestones(Manager *m, char *const *names, const InboxSender *sender) {
+static void on_milestones(Manager *m, char *const *names, const MessageSender *sender) {
         bool root = sender->uid == 0;
 
         if (!root && !machine_user_in(m->root_fd, m->record.allow_users, sender->uid)) {
@@ -91,10 +91,12 @@ static void on_milestones(Manager *m, char *const *names, const InboxSender *sen
 
 static void on_message(void *userdata,
                 const InboxMessage *message,
-                const InboxSender *sender,
+                const MessageSender *sender,
                 const char *raw,
                 size_t size) {
         Manager *m = userdata;
+
+        m->sender = sender;
 
         if (sender->pid == 1 && sender->uid == 0)
                 on_pid1(m, message, raw, size);
@@ -103,12 +105,14 @@ static void on_message(void *userdata,
                 on_milestones(m, message->milestones, sender);
 
         on_requests(m, message, sender);
+
+        m->sender = NULL;
 }
 
-static void on_refused(void *userdata, const char *what, const InboxSender *sender, unsigned suppressed) {
+static void on_refused(void *userdata, const char *what, const MessageSender *sender, unsigned suppressed) {
         Manager *m = userdata;
 
-        audit_refused(m->audit, what, sender->pid, sender->uid, suppressed);
+        audit_refused(m->audit, what, sender, suppressed);
 }
 
 static void on_entry(void *userdata, const char *name) {

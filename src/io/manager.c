@@ -119,7 +119,8 @@ static void audit(Manager *m, const BootAction *action, usec_t now) {
         if (action->audit == BOOT_AUDIT_DEADLINE && m->bus)
                 (void) bus_watch_list_jobs(m->bus, LIST_JOBS_USEC, &jobs);
 
-        audit_transition(m->audit, &m->record, action, now, jobs);
+        audit_transition(m->audit, &m->record, action,
+                        (AuditContext){ .now = now, .sender = m->sender, .jobs = jobs });
 }
 
 static void arm_timer(Manager *m, usec_t at) {

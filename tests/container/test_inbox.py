@@ -56,6 +56,10 @@ def test_case_24_users_who_may(container, tree, user, command):
     # systemd-notify sends its barrier in a message of its own, for which there may be nobody left.
     assert result.returncode == 0 or "systemd-notify" in command
     assert reached(assert_ended(guest, "milestones")) == {"home-screen": "inbox"}
+    guest.run("journalctl --sync")
+    (entry,) = guest.journal(SYSLOG_IDENTIFIER="rcu-bootd", MESSAGE_ID=MESSAGE_ID["MILESTONE"])
+    assert entry["RCU_BOOT_SENDER_UID"] == {"root": "0", "alice": str(ALICE)}[user]
+    assert f"PID {entry['RCU_BOOT_SENDER_PID']}, UID {entry['RCU_BOOT_SENDER_UID']}" in entry["MESSAGE"]
 
 
 @pytest.mark.parametrize("user, uid, commands", [

@@ -52,6 +52,7 @@ def test_default_boot(container):
         ("ENDED", "ended", ""),
     ]
     for entry in entries:
+        assert "RCU_BOOT_SENDER_UID" not in entry
         assert entry["_SYSTEMD_UNIT"] == UNIT and entry["_UID"] == "0" and entry["_TRANSPORT"] == "journal"
         assert entry["RCU_BOOT_POLICY"] == "99-default.policy"
     assert int(entries[-1]["RCU_BOOT_BOOTTIME_USEC"]) == status["since_usec"]
@@ -92,6 +93,8 @@ def test_every_kind_and_its_fields(container, tree):
     assert set(found) == set(FIELDS) - {"MILESTONE"}
     assert found["KNOB_FAILED"]["ERRNO"] == "30" and "EROFS" in found["KNOB_FAILED"]["MESSAGE"]
     assert found["ENDED"]["RCU_BOOT_REASON_TEXT"] == "enough"
+    for kind in ("EXTENDED", "ENDED"):
+        assert found[kind]["RCU_BOOT_SENDER_UID"] == "0" and int(found[kind]["RCU_BOOT_SENDER_PID"]) > 1
     assert found["STILL_EXPEDITED"]["RCU_BOOT_MODE"] == "expedited"
     assert "00-broken.policy:" in found["POLICY_REJECTED"]["MESSAGE"]
     assert found["REFUSED"]["RCU_BOOT_SENDER_UID"] == "1001"

@@ -54,14 +54,14 @@ START_TEST(test_refused) {
         _cleanup_free_ char *text = NULL, *other = NULL;
         AuditEntry e;
 
-        audit_entry_refused(&e, "only root may end boot", 123, 1000, 0, NOW);
+        audit_entry_refused(&e, "only root may end boot", &(MessageSender){ 123, 1000 }, 0, NOW);
         text = text_of(&e);
         ck_assert_str_eq(text,
                         "MESSAGE=Refused a message from PID 123, UID 1000: only root may end boot" HEAD(
                                         MESSAGE_ID_REFUSED,
                                         "5") "RCU_BOOT_SENDER_PID=123\nRCU_BOOT_SENDER_UID=1000\n");
 
-        audit_entry_refused(&e, "embedded NUL", 0, (uid_t) 4294967294U, 17, NOW);
+        audit_entry_refused(&e, "embedded NUL", &(MessageSender){ .uid = (uid_t) 4294967294U }, 17, NOW);
         other = text_of(&e);
         ck_assert_str_eq(other,
                         "MESSAGE=Refused a message from outside the PID namespace, UID 4294967294: embedded "

@@ -80,9 +80,9 @@ static void write_all(Audit *a) {
         };
         BootAction action = { .type = BOOT_ACTION_AUDIT, .audit = BOOT_AUDIT_EXTENDED };
 
-        audit_transition(a, &record, &action, UINT64_C(1000001), NULL);
+        audit_transition(a, &record, &action, (AuditContext){ .now = UINT64_C(1000001) });
         audit_policy_rejected(a, "/q", (char *const[]){ (char *) "/q:1: fault", NULL });
-        audit_refused(a, "too long", 2, 3, 0);
+        audit_refused(a, "too long", &(MessageSender){ 2, 3 }, 0);
         audit_device_uninitialized(a, "device:a/b", "/sys/b");
         audit_log(a, LOG_WARNING, "%s is %d", "it", 1);
 }

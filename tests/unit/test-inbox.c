@@ -164,7 +164,7 @@ START_TEST(test_case_21_one_line_for_many) {
 END_TEST
 
 START_TEST(test_refusals_of_the_caller) {
-        const InboxSender sender = { .pid = 4711, .uid = 1001 };
+        const MessageSender sender = { .pid = 4711, .uid = 1001 };
 
         inbox_refuse(tree.inbox, "not yours to say", &sender);
         inbox_refuse(tree.inbox, "not this either", &sender);

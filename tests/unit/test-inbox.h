@@ -24,7 +24,7 @@ typedef struct Tree {
         unsigned refusals; /* told of */
         unsigned suppressed;
         const char *what; /* the last refusal's reason */
-        InboxSender sender;
+        MessageSender sender;
         char raw[256];
         size_t size;
         char **milestones; /* of all messages */
@@ -50,8 +50,8 @@ static inline bool is_hung_up(int fd) {
 
 static inline void send_text(const char *text);
 
-static inline void on_message(
-                void *userdata, const InboxMessage *m, const InboxSender *s, const char *raw, size_t size) {
+static inline void
+on_message(void *userdata, const InboxMessage *m, const MessageSender *s, const char *raw, size_t size) {
         ck_assert_ptr_eq(userdata, &tree);
         tree.messages++;
         tree.messages_in_turn++;
@@ -72,7 +72,7 @@ static inline void on_message(
 }
 
 static inline void on_refused(
-                void *userdata, const char *what, const InboxSender *sender, unsigned suppressed) {
+                void *userdata, const char *what, const MessageSender *sender, unsigned suppressed) {
         ck_assert_ptr_eq(userdata, &tree);
         tree.refusals++;
         tree.suppressed += suppressed;
