@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
 
 from guest import Container, Tree  # noqa: E402
 from guest.container import sweep  # noqa: E402
-from guest.fixtures import find_builddir, install  # noqa: E402
+from guest.installation import find_builddir, install  # noqa: E402
 
 SCHEMA = 2
 

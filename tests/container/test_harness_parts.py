@@ -4,9 +4,14 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
+
+import guest
 
 from guest import KnobWrite, MissingPrerequisite, Tree, prereq, wait_for
 from guest.cache import artifact, cache_dir, prune
@@ -178,3 +183,9 @@ def test_waiting_gives_up():
     with pytest.raises(Exception, match="in vain for godot"):
         wait_for(lambda: False, "godot", timeout=0.1)
     assert time.monotonic() - started >= 0.1
+
+
+def test_demo_needs_only_the_standard_library():
+    """tools/demo installs python3, and no module that is not part of it."""
+    script = f"import sys; sys.path.insert(0, {str(Path(guest.__file__).parents[1])!r}); import guest.demo"
+    subprocess.run([sys.executable, "-I", "-S", "-B", "-c", script], check=True)

@@ -8,7 +8,7 @@ import time
 
 from . import images
 from .base import GuestError
-from .fixtures import find_builddir, install
+from .installation import find_builddir, install
 from .prereq import MissingPrerequisite
 from .tree import Tree
 from .vm import VM

@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,21 +13,12 @@ from pathlib import Path
 import pytest
 
 from .container import Container, sweep
-from .prereq import SEARCH_PATH, need
+from .installation import find_builddir, install
 from .tree import Tree
 from .vm import VM
 
 # Its assertions are to say what they compared, as those in tests do.
 pytest.register_assert_rewrite("guest.scenario", "guest.evidence")
-
-
-def find_builddir():
-    """The build directory under test: $RCU_BOOTD_BUILDDIR, else build/ or the current directory; None if none is."""
-    named = os.environ.get("RCU_BOOTD_BUILDDIR")
-    for path in [Path(named)] if named else [Path("build"), Path()]:
-        if (path / "config.status").exists():
-            return path.absolute()
-    return None
 
 
 def builddir():
@@ -39,21 +29,6 @@ def builddir():
             pytrace=False,
         )
     return found
-
-
-def install(build, target):
-    """`make install` of @build into directory @target, laid out so that it can go over a Debian guest."""
-    (make,) = need("make")
-    # Variables of an outer make (-j, -n, DESTDIR=) are not meant for this one.
-    env = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    env["PATH"] = SEARCH_PATH
-    done = subprocess.run(
-        [make, "-C", build, "install", f"DESTDIR={target}"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=env,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise RuntimeError(f"make install in {build} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
-    return Tree(target).merge_usr()
 
 
 @pytest.hookimpl(hookwrapper=True)
