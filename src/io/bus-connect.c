@@ -45,6 +45,10 @@ int bus_connect(int root_fd, bool watch_bind, sd_bus **ret) {
         r = sd_bus_set_watch_bind(bus, watch_bind);
         if (r < 0)
                 return r;
+        /* A bus that has to be waited for says when it is there. */
+        r = sd_bus_set_connected_signal(bus, watch_bind);
+        if (r < 0)
+                return r;
         r = sd_bus_set_method_call_timeout(bus, USEC_INFINITY);
         if (r < 0)
                 return r;

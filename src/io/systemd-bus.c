@@ -20,8 +20,10 @@ struct BusWatch {
         BusWatchHandlers handlers;
         void *userdata;
         bool probed;
-        sd_bus *bus;            /* NULL while pausing, and when nothing is awaited any more */
-        sd_event_source *pause; /* armed while pausing */
+        sd_bus *bus;             /* NULL while pausing, and when nothing is awaited any more */
+        sd_event_source *pause;  /* armed while pausing */
+        sd_event_source *settle; /* armed while a bus, or PID 1 on it, has just come up */
+        bool asked;              /* on this connection */
         usec_t pause_usec;
         bool awaits_unit;
         size_t n_left;
@@ -32,6 +34,8 @@ struct BusWatch {
 /* Without a flush, which would wait. */
 static void disconnect(BusWatch *w) {
         w->bus = sd_bus_close_unref(w->bus);
+        w->settle = sd_event_source_disable_unref(w->settle);
+        w->asked = false;
         for (size_t i = 0; i < w->n; i++)
                 bus_milestone_forget(&w->milestones[i]);
         (void) bus_milestone_owner_set_pid1(&w->owner, NULL);
@@ -128,6 +132,7 @@ static int subscribe(BusWatch *w) {
 static int ask_all(BusWatch *w) {
         int r;
 
+        w->asked = true;
         r = subscribe(w);
         if (r < 0)
                 return r;
@@ -148,6 +153,36 @@ static void ask_all_again(BusWatch *w) {
                 give_up_connection(w);
 }
 
+static int on_settle(sd_event_source *s, uint64_t usec, void *userdata) {
+        BusWatch *w = userdata;
+
+        w->settle = sd_event_source_disable_unref(w->settle);
+        ask_all_again(w);
+        return 0;
+}
+
+/* See BUS_SETTLE_USEC. */
+static void ask_when_settled(BusWatch *w) {
+        int r;
+
+        if (w->settle)
+                r = sd_event_source_set_time_relative(w->settle, BUS_SETTLE_USEC);
+        else
+                r = sd_event_add_time_relative(w->event, &w->settle, CLOCK_MONOTONIC, BUS_SETTLE_USEC,
+                                USEC_PER_MSEC, on_settle, w);
+        if (r < 0)
+                ask_all_again(w);
+}
+
+/* The broker answered, for which there had been none at first. */
+static int on_connected(sd_bus_message *signal, void *userdata, sd_bus_error *error) {
+        BusWatch *w = userdata;
+
+        if (!w->asked)
+                ask_when_settled(w);
+        return 0;
+}
+
 /* PID 1 came to the bus, or left it: at boot, when the bus was restarted, around a daemon-reexec. */
 static int on_name_owner_changed(sd_bus_message *signal, void *userdata, sd_bus_error *error) {
         BusWatch *w = userdata;
@@ -159,7 +194,7 @@ static int on_name_owner_changed(sd_bus_message *signal, void *userdata, sd_bus_
         if (bus_milestone_owner_set_pid1(&w->owner, isempty(now) ? NULL : now) < 0)
                 give_up_connection(w);
         else if (!isempty(now))
-                ask_all_again(w);
+                ask_when_settled(w);
         return 0;
 }
 
@@ -174,14 +209,21 @@ static int on_reloading(sd_bus_message *signal, void *userdata, sd_bus_error *er
         return 0;
 }
 
+/* A signal of the library's own, which no broker hears of. */
+static int match_local(sd_bus *bus, const char *member, sd_bus_message_handler_t callback, BusWatch *w) {
+        return sd_bus_match_signal_async(bus, NULL, "org.freedesktop.DBus.Local",
+                        "/org/freedesktop/DBus/Local", "org.freedesktop.DBus.Local", member, callback, NULL,
+                        w);
+}
+
 /* Should the broker refuse a rule, the library drops the connection, and all begins anew. */
 static int match_signals(BusWatch *w) {
         int r;
 
-        /* The library's own, which no broker hears of. */
-        r = sd_bus_match_signal_async(w->bus, NULL, "org.freedesktop.DBus.Local",
-                        "/org/freedesktop/DBus/Local", "org.freedesktop.DBus.Local", "Disconnected",
-                        on_disconnected, NULL, w);
+        r = match_local(w->bus, "Disconnected", on_disconnected, w);
+        if (r < 0)
+                return r;
+        r = match_local(w->bus, "Connected", on_connected, w);
         if (r < 0)
                 return r;
 
@@ -196,7 +238,7 @@ static int match_signals(BusWatch *w) {
                         "Reloading", on_reloading, NULL, w);
 }
 
-/* All is queued at once, and goes out as soon as there is a bus to take it. */
+/* A bus that is there is asked at once: what it says is waited for (probing). */
 static int connect_and_ask(BusWatch *w) {
         int r;
 
@@ -210,7 +252,7 @@ static int connect_and_ask(BusWatch *w) {
         if (r < 0)
                 return r;
 
-        return ask_all(w);
+        return bus_is_connected(w->bus) ? ask_all(w) : 0;
 }
 
 static int bus_watch_new(int root_fd,

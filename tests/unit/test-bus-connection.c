@@ -231,6 +231,45 @@ START_TEST(test_waits_for_the_socket) {
 }
 END_TEST
 
+static void move_bus(const char *from, const char *to) {
+        _cleanup_free_ char *old = NULL, *new = NULL;
+
+        ck_assert_int_ge(asprintf(&old, "%s/%s", tree, from), 0);
+        ck_assert_int_ge(asprintf(&new, "%s/%s", tree, to), 0);
+        ck_assert_int_eq(rename(old, new), 0);
+}
+
+/* A bus that comes up, or PID 1 on it, is left alone for a moment, and then asked once. */
+START_TEST(test_lets_the_bus_settle) {
+        char *const names[] = { (char *) "a.target", NULL };
+        bool pid1_is_late = _i;
+        BusWatch *watch;
+        usec_t since;
+
+        bus_pid = mock_bus_start(tree);
+        mock_set_unit(&pid1, "a.target", "a.target", "active");
+        if (!pid1_is_late)
+                mock_appear(&pid1);
+        move_bus(PATH_SYSTEM_BUS, "run/dbus/elsewhere");
+        watch = watch_open(names);
+        ck_assert_int_ge(sd_event_run(event, 0), 0);
+
+        since = fs_now();
+        move_bus("run/dbus/elsewhere", PATH_SYSTEM_BUS);
+        if (pid1_is_late) {
+                RUN_UNTIL(event, count_fds_of("anon_inode:inotify") == 0);
+                since = fs_now();
+                mock_appear(&pid1);
+        }
+
+        RUN_UNTIL(event, pid1.n_calls > 0);
+        ck_assert_uint_ge(fs_now() - since, BUS_SETTLE_USEC);
+        RUN_UNTIL(event, n_reached == 1);
+        ck_assert_uint_eq(pid1.n_calls, 3); /* Subscribe, Id, ActiveState */
+        bus_watch_free(watch);
+}
+END_TEST
+
 /* A peer that takes each connection and drops it: tried again after a pause, and a longer one each time. */
 START_TEST(test_pauses_between_tries) {
         char *const names[] = { (char *) "a.target", NULL };
@@ -398,6 +437,7 @@ int main(void) {
         tcase_add_test(tc, test_root_with_a_long_path);
         tcase_add_test(tc, test_nothing_awaited);
         tcase_add_test(tc, test_waits_for_the_socket);
+        tcase_add_loop_test(tc, test_lets_the_bus_settle, 0, 2);
         tcase_add_test(tc, test_pauses_between_tries);
         tcase_add_test(tc, test_list_jobs);
         tcase_add_test(tc, test_list_many_jobs);
