@@ -16,7 +16,7 @@ typedef struct BusWatch BusWatch;
  *
  * PID 1 sends its signals, and all of them, while anybody is subscribed, and boot is busiest just then: in
  * the some ms until systemd-logind subscribes they would be sent for us alone. (Debian 12, natively: PID 1
- * sent 28 messages more than without us, 10 more with this pause, and 10 ms of it were as good.) */
+ * sent 28 messages more than without us, 12 more with this pause, and 10 ms of it were as good.) */
 #define BUS_SETTLE_USEC (20 * USEC_PER_MSEC)
 
 typedef struct BusWatchHandlers {
