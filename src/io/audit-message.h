@@ -13,8 +13,8 @@ void audit_message_put_sender(AuditEntry *e, const MessageSender *sender);
 
 void audit_message_put_jobs(AuditEntry *e, char *const *jobs, const char *separator);
 
-/* The sender that this kind of entry tells of, NULL if none: a message that brings one milestone too many
- * does not make its sender the one who ended boot. */
+/* The sender that this kind of entry tells of, NULL if none: who brought the last milestone has not thereby
+ * asked for the end of boot. */
 const MessageSender *audit_message_sender(
                 const BootRecord *record, const BootAction *action, const AuditContext *context);
 

@@ -387,69 +387,6 @@ START_TEST(test_transition) {
 }
 END_TEST
 
-#define SENDER_FIELDS "\nRCU_BOOT_SENDER_PID=4711\nRCU_BOOT_SENDER_UID=1000\n"
-
-/* Told of where it is the sender who brought it about, and nowhere else. */
-static const struct {
-        void (*prepare)(void);
-        BootAudit audit;
-        const char *message; /* NULL: no word of the sender */
-} sent[] = {
-        { milestone, BOOT_AUDIT_MILESTONE,
-                        "MESSAGE=home-screen reached at 7.000 s (inbox, from PID 4711, UID 1000); still "
-                        "missing: graphical.target\n" },
-        { last_milestone, BOOT_AUDIT_MILESTONE, NULL },
-        { ended_by_hand, BOOT_AUDIT_ENDED,
-                        "MESSAGE=RCU's boot ended at 12.345 s: it was asked for by PID 4711, UID 1000 "
-                        "(\"updates \"first\"?\xc3\xa9\")\n" },
-        { ended, BOOT_AUDIT_ENDED, NULL },
-        { deadline, BOOT_AUDIT_DEADLINE, NULL },
-        { extended, BOOT_AUDIT_EXTENDED,
-                        "MESSAGE=Deadline moved to 300 s after the kernel started, asked for by PID 4711, "
-                        "UID 1000\n" },
-        { extended_beyond_the_kernels_range, BOOT_AUDIT_EXTENDED,
-                        "MESSAGE=Deadline moved to 300 s after the kernel started, asked for by PID 4711, "
-                        "UID 1000; rcu_boot_end_delay goes no further than 120 s" },
-        { knob, BOOT_AUDIT_KNOB_WRITTEN, NULL },
-        { still_expedited, BOOT_AUDIT_STILL_EXPEDITED, NULL },
-        { started, BOOT_AUDIT_STARTED, NULL },
-};
-
-START_TEST(test_sender) {
-        static const MessageSender sender = { .pid = 4711, .uid = 1000 };
-        _cleanup_free_ char *text = NULL;
-        AuditEntry e;
-
-        sent[_i].prepare();
-        action.audit = sent[_i].audit;
-        audit_entry_transition(&e, &record, &action, &(AuditContext){ .now = NOW, .sender = &sender });
-
-        text = text_of(&e);
-        if (sent[_i].message) {
-                ck_assert_ptr_nonnull(startswith(text, sent[_i].message));
-                ck_assert_ptr_nonnull(strstr(text, SENDER_FIELDS));
-        } else {
-                ck_assert_ptr_null(strstr(text, "4711"));
-                ck_assert_ptr_null(strstr(text, "SENDER"));
-        }
-}
-END_TEST
-
-START_TEST(test_sender_from_outside) {
-        static const MessageSender sender = { .uid = 1000 };
-        _cleanup_free_ char *text = NULL;
-        AuditEntry e;
-
-        milestone();
-        action.audit = BOOT_AUDIT_MILESTONE;
-        audit_entry_transition(&e, &record, &action, &(AuditContext){ .now = NOW, .sender = &sender });
-        text = text_of(&e);
-        ck_assert_ptr_nonnull(strstr(text, "(inbox, from outside the PID namespace, UID 1000)"));
-        ck_assert_ptr_nonnull(strstr(text, "\nRCU_BOOT_SENDER_UID=1000\n"));
-        ck_assert_ptr_null(strstr(text, "SENDER_PID"));
-}
-END_TEST
-
 /* Every reason has words of its own. */
 START_TEST(test_reasons) {
         for (BootReason r = BOOT_REASON_MILESTONES; r < _BOOT_REASON_MAX; r++) {
@@ -522,8 +459,6 @@ int main(void) {
 
         tcase_add_checked_fixture(tc, setup, teardown);
         tcase_add_loop_test(tc, test_transition, 0, ELEMENTSOF(transitions));
-        tcase_add_loop_test(tc, test_sender, 0, ELEMENTSOF(sent));
-        tcase_add_test(tc, test_sender_from_outside);
         tcase_add_test(tc, test_reasons);
         tcase_add_test(tc, test_deadline_without_jobs);
         tcase_add_test(tc, test_longest_entry);
