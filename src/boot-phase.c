@@ -170,21 +170,22 @@ static void on_end(BootRecord *record, const BootEvent *event, BootActions *acti
 /* The machine must end up in its after state, whatever the daemon died of: boot is left to the next daemon
  * only if there will be one, and if it has the record to go on with. */
 static void on_died(BootRecord *record, const BootEvent *event, BootActions *actions) {
+        bool stopped = event->died.told_to_stop, restarts = event->died.restarts && !stopped;
+
         if (record->phase == BOOT_PHASE_ENDED)
                 return;
 
-        record->deaths++;
+        record->deaths += !stopped;
 
         if (record->phase == BOOT_PHASE_NONE) {
                 record->started = event->now;
                 record->starts = 1;
-        } else if (event->died.restarts && record->deaths < BOOT_DEATHS_MAX &&
-                        event->now < record->deadline) {
+        } else if (restarts && record->deaths < BOOT_DEATHS_MAX && event->now < record->deadline) {
                 push(actions, (BootAction){ .type = BOOT_ACTION_SAVE });
                 return;
         }
 
-        end_boot(record, BOOT_REASON_DAEMON_DIED, NULL, event->now, actions);
+        end_boot(record, stopped ? BOOT_REASON_STOPPED : BOOT_REASON_DAEMON_DIED, NULL, event->now, actions);
 }
 
 static void on_milestone(BootRecord *record, const BootEvent *event, BootActions *actions) {

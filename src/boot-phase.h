@@ -48,7 +48,8 @@ typedef struct BootEvent {
                         usec_t by;
                 } extend;
                 struct {
-                        bool restarts; /* the service manager will start the next daemon */
+                        bool told_to_stop; /* by a signal, so early that it was killed by it */
+                        bool restarts;     /* the service manager will start the next daemon */
                 } died;
                 struct {
                         Knob knob;

@@ -199,18 +199,23 @@ static int on_stop_signal(sd_event_source *s, const struct signalfd_siginfo *si,
         return 0;
 }
 
-static int open_loop(Manager *m) {
-        /* SIGHUP: the terminal is gone, which should not be the end without an end of boot either. */
-        static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
+/* SIGHUP: the terminal is gone, which should not be the end without an end of boot either. */
+static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
+
+/* Before anything else: what comes while the daemon is still starting is to be heard, not to kill it. */
+static int block_signals(void) {
         sigset_t mask;
-        int r;
 
         sigemptyset(&mask);
         for (size_t i = 0; i < ELEMENTSOF(stop_signals); i++)
                 sigaddset(&mask, stop_signals[i]);
         sigaddset(&mask, SIGPIPE); /* whoever read --foreground-log may leave */
-        if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0)
-                return -errno;
+
+        return sigprocmask(SIG_BLOCK, &mask, NULL) < 0 ? -errno : 0;
+}
+
+static int open_loop(Manager *m) {
+        int r;
 
         r = sd_event_default(&m->event);
         if (r < 0)
@@ -262,6 +267,25 @@ static bool restart_follows(const Manager *m) {
                         unit_files_is_usable(m->root_fd, UNIT_NAME);
 }
 
+/* A stop signal that came before block_signals() has killed the daemon, but meant the same as later. What
+ * came of it is "success", or "protocol" if nobody stops the unit: READY=1 is missing. (The SIGTERM with
+ * which systemd itself kills a daemon that hangs is a "timeout".) */
+static bool was_told_to_stop(void) {
+        static const char *const names[] = { "TERM", "INT", "HUP" };
+        const char *result = getenv("SERVICE_RESULT"), *code = getenv("EXIT_CODE"),
+                   *status = getenv("EXIT_STATUS");
+
+        if (!result || !(streq(result, "success") || streq(result, "protocol")))
+                return false;
+        if (!code || !streq(code, "killed") || !status)
+                return false;
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                if (streq(status, names[i]))
+                        return true;
+        return false;
+}
+
 /* What cannot be read of the dead daemon's doings is made up for by the built-in policy, which needs no
  * file. */
 static int see_to_death(Manager *m) {
@@ -273,7 +297,10 @@ static int see_to_death(Manager *m) {
         if (r < 0)
                 return r;
 
-        manager_feed(m, (BootEvent){ .type = BOOT_EVENT_DIED, .died = { .restarts = restart_follows(m) } });
+        manager_feed(m,
+                        (BootEvent){ .type = BOOT_EVENT_DIED,
+                                        .died = { .told_to_stop = was_told_to_stop(),
+                                                        .restarts = restart_follows(m) } });
         /* A death that cannot be recorded would be the first one for ever. */
         if (m->record.phase != BOOT_PHASE_ENDED && m->unsaved)
                 manager_feed(m, (BootEvent){ .type = BOOT_EVENT_DIED });
@@ -335,6 +362,10 @@ static int run(Manager *m, const ManagerOptions *options) {
 int manager_run(const ManagerOptions *options) {
         _cleanup_(manager_done) Manager m = { .root_fd = -1, .lock_fd = -1 };
         int r;
+
+        r = block_signals();
+        if (r < 0)
+                return r;
 
         m.root_fd = fs_open_root(options->root);
         if (m.root_fd < 0) {

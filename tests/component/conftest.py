@@ -115,7 +115,7 @@ def environment(**changes):
     """The caller's, without what would change what is printed."""
     env = {k: v for k, v in os.environ.items()
            if k not in ("NO_COLOR", "SYSTEMD_COLORS", "PAGER", "SYSTEMD_PAGER", "NOTIFY_SOCKET", "WATCHDOG_USEC",
-                        "SERVICE_RESULT")}
+                        "SERVICE_RESULT", "EXIT_CODE", "EXIT_STATUS")}
     env.update(sanitizer_environment(), LC_ALL="C.UTF-8", TERM="xterm", TZ="UTC")
     env.update(changes)
     return {k: v for k, v in env.items() if v is not None}

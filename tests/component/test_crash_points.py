@@ -150,14 +150,14 @@ class Boot:
 
 
 def list_calls():
-    """Those of a whole boot, from the moment on at which the daemon opens its root: before that it is being loaded."""
+    """Those of a whole boot: while the daemon is being loaded, and from the moment on at which it opens its root."""
     with Boot() as boot:
         assert boot.daemon(strace=["-e", "trace=all"]) == 0, boot.log
         boot.assert_ended("undisturbed")
         lines = boot.trace.read_text().splitlines()
         root = str(boot.tree.path)
 
-    counts, calls, started = {}, [], False
+    counts, loading, calls, started = {}, [], [], False
     for line in lines:
         found = re.match(r"\d+ +(\w+)\(", line)
         if not found:
@@ -165,15 +165,19 @@ def list_calls():
         name = found[1]
         counts[name] = counts.get(name, 0) + 1
         started = started or (f'"{root}"' in line and name.startswith("open"))
-        if started:
-            calls.append(Call(name, counts[name]))
-    assert len(calls) > 80
-    return calls
+        (calls if started else loading).append(Call(name, counts[name]))
+    assert len(calls) > 80 and loading
+    return loading, calls
 
 
 @pytest.fixture(scope="module")
-def calls():
+def all_calls():
     return list_calls()
+
+
+@pytest.fixture(scope="module")
+def calls(all_calls):
+    return all_calls[1]
 
 
 def for_each(calls, check):
@@ -224,6 +228,29 @@ def test_killed_for_good_before_each_call(calls):
     killed = set()
     for_each(calls[::3], lambda call: check_killed_for_good(call, killed))
     assert len(killed) > 0.9 * len(calls[::3]), set(calls[::3]) - killed
+
+
+def check_told_to_stop(call, killed):
+    """Adds the call to the set of those at which the signal killed the daemon, if it did."""
+    with Boot() as boot:
+        code = boot.daemon(strace=["-e", f"trace={call.name}", "-e", f"inject={call.name}:signal=TERM:when={call.number}"])
+        if code == -signal.SIGTERM:
+            killed.add(call)
+            boot.daemon("--post-stop", SERVICE_RESULT="protocol", EXIT_CODE="killed", EXIT_STATUS="TERM")
+        else:
+            assert code == 0, (call, code, boot.log)
+        boot.assert_ended(f"told to stop at {call}")
+        # One that lives may hear of the milestone first.
+        reason = boot.tree.state()["REASON"]
+        assert reason == "stopped" or (reason == "milestones" and code == 0), (call, reason, boot.log)
+
+
+def test_told_to_stop_before_each_call(all_calls):
+    """Also before it can hear the signal, which kills it then: only while it is being loaded."""
+    loading, calls = all_calls
+    killed = set()
+    for_each(loading + calls, lambda call: check_told_to_stop(call, killed))
+    assert killed and killed.issubset(loading), killed.difference(loading)
 
 
 def check_failure(call):

@@ -108,6 +108,31 @@ def test_post_stop_without_state(tree, bootd):
     assert tree.knob("rcu_expedited") == 0
 
 
+@pytest.mark.parametrize(
+    "result, code, status, reason",
+    [
+        ("success", "killed", "TERM", "stopped"),  # systemctl stop
+        ("protocol", "killed", "TERM", "stopped"),  # kill, before READY=1
+        ("success", "killed", "INT", "stopped"),
+        ("success", "killed", "HUP", "stopped"),
+        ("success", "killed", "PIPE", "daemon-died"),
+        ("success", "exited", "0", "daemon-died"),
+        ("success", None, None, "daemon-died"),
+        ("timeout", "killed", "TERM", "daemon-died"),  # it hung, and systemd put an end to it
+        ("signal", "killed", "KILL", "daemon-died"),
+        ("protocol", "exited", "0", "daemon-died"),
+        (None, "killed", "TERM", "daemon-died"),
+    ],
+)
+def test_post_stop_after_a_signal_that_came_too_early(tree, bootd, result, code, status, reason):
+    """To be told to stop while it cannot hear yet is to be told to stop."""
+    tree.add_knob("rcu_expedited", 1)
+    bootd.run("--post-stop", env={"SERVICE_RESULT": result, "EXIT_CODE": code, "EXIT_STATUS": status})
+    assert tree.state()["REASON"] == reason
+    assert tree.state()["DEATHS"] == ("0" if reason == "stopped" else "1")
+    assert tree.knob("rcu_expedited") == 0
+
+
 def test_post_stop_after_the_end(tree, bootd):
     tree.policy()
     bootd.boot()

@@ -33,6 +33,25 @@ def kill(guest, signal="KILL"):
     guest.run(f"kill -{signal} $(pidof rcu-bootd)")
 
 
+# --- told to stop before it can hear ---
+
+@SUITES
+@pytest.mark.parametrize("how", ["kill -TERM $(cat /run/deaf)", f"systemctl stop {UNIT}"], ids=["kill", "stop"])
+def test_told_to_stop_as_it_starts(container, tree, suite, how):
+    """The signal kills it. Nobody has died, somebody has stopped it: that is the reason, and no daemon begins anew."""
+    tree.write("usr/lib/rcu-test/deaf", "#!/bin/sh\ntest ! -e /run/deaf || exec rcu-bootd\n"
+               "echo $$ >/run/deaf; exec sleep inf\n", 0o755)
+    tree.dropin(UNIT, "deaf", "[Service]\nExecStart=\nExecStart=/usr/lib/rcu-test/deaf\n")
+    guest = container(suite=suite)
+    guest.wait_until("test -s /run/deaf")
+    guest.run(how)
+    guest.wait_booted()
+    status = wait_ended(guest)
+    assert (status["phase"], status["reason"]) == ("ended", "stopped")
+    guest.wait_for(lambda: at_rest(guest), "all to come to rest")
+    assert "1" not in values_written(guest, "rcu_expedited") and guest.status()["exit_code"] == 0
+
+
 # --- killed and restarted ---
 
 @pytest.mark.parametrize("suite, signal", [("bookworm", "KILL"), ("bookworm", "SEGV"), ("trixie", "KILL")])

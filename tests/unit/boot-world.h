@@ -244,7 +244,7 @@ typedef enum Symbol {
         SYMBOL_HOME,
         SYMBOL_C,
         SYMBOL_MANUAL,
-        SYMBOL_STOP,
+        SYMBOL_STOP, /* a daemon that is only about to listen is killed by it, however it is restarted */
         SYMBOL_EXTEND,
         SYMBOL_TICK,
         SYMBOL_WAIT,         /* 40 s pass, then the timer's tick */
@@ -282,13 +282,15 @@ static inline void world_end(World *w, BootReason reason) {
 }
 
 /* --post-stop, which runs after each death. */
-static inline void world_post_stop(World *w, bool restarts) {
+static inline void world_post_stop(World *w, bool restarts, bool told_to_stop) {
         BootPhase before = w->record.phase;
 
         w->quit = before == BOOT_PHASE_ENDED;
-        world_feed(w, (BootEvent){ .type = BOOT_EVENT_DIED, .died = { .restarts = restarts } });
+        world_feed(w,
+                        (BootEvent){ .type = BOOT_EVENT_DIED,
+                                        .died = { .restarts = restarts, .told_to_stop = told_to_stop } });
         if (w->record.phase != BOOT_PHASE_ENDED) {
-                require(restarts);
+                require(restarts && !told_to_stop);
                 require(before != BOOT_PHASE_NONE);
                 require(w->record.deaths < BOOT_DEATHS_MAX);
                 require(w->now < w->record.deadline);
@@ -300,7 +302,8 @@ static inline void world_post_stop(World *w, bool restarts) {
 static inline bool symbol_applies(const World *w, Symbol symbol) {
         if (symbol == SYMBOL_START)
                 return !w->started;
-        if (symbol == SYMBOL_RESCUE || symbol == SYMBOL_SLEEP || symbol == SYMBOL_DIE_FOR_GOOD)
+        if (symbol == SYMBOL_RESCUE || symbol == SYMBOL_SLEEP || symbol == SYMBOL_DIE_FOR_GOOD ||
+                        symbol == SYMBOL_STOP)
                 return true;
         return w->started;
 }
@@ -324,7 +327,10 @@ static inline void world_apply(World *w, Symbol symbol) {
                 world_end(w, BOOT_REASON_MANUAL);
                 break;
         case SYMBOL_STOP:
-                world_end(w, BOOT_REASON_STOPPED);
+                if (w->started)
+                        world_end(w, BOOT_REASON_STOPPED);
+                else
+                        world_post_stop(w, true, true);
                 break;
         case SYMBOL_EXTEND:
                 world_feed(w, (BootEvent){ .type = BOOT_EVENT_EXTEND, .extend = { .by = 95 * SEC } });
@@ -346,7 +352,7 @@ static inline void world_apply(World *w, Symbol symbol) {
         case SYMBOL_DIE:
         case SYMBOL_DIE_FOR_GOOD:
                 world_die(w);
-                world_post_stop(w, symbol == SYMBOL_DIE);
+                world_post_stop(w, symbol == SYMBOL_DIE, false);
                 break;
         default:
                 ck_abort_msg("unknown symbol");

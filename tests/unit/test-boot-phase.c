@@ -31,6 +31,10 @@ static const struct {
         { "end is idempotent", "SPMTwM", BOOT_PHASE_ENDED, BOOT_REASON_MANUAL, 3 },
         { "by hand while probing", "SM", BOOT_PHASE_ENDED, BOOT_REASON_MANUAL, 0 },
         { "told to stop", "SPaT", BOOT_PHASE_ENDED, BOOT_REASON_STOPPED, 3 },
+        { "told to stop before it could hear", "T", BOOT_PHASE_ENDED, BOOT_REASON_STOPPED, 0 },
+        { "the second daemon, likewise", "SPaDT", BOOT_PHASE_ENDED, BOOT_REASON_STOPPED, 3 },
+        { "told to stop before it could hear, then started", "TSP", BOOT_PHASE_ENDED, BOOT_REASON_STOPPED,
+                        0 },
         { "a bus that never answers", "Sw", BOOT_PHASE_BOOTING, BOOT_REASON_NONE, 3 },
         { "too late to extend", "SPzzzE", BOOT_PHASE_ENDED, BOOT_REASON_DEADLINE, 3 },
         { "probed after the deadline", "SzzzP", BOOT_PHASE_ENDED, BOOT_REASON_DEADLINE, 0 },
@@ -135,7 +139,7 @@ START_TEST(starts_are_counted) {
                 world_feed(&w, (BootEvent){ .type = BOOT_EVENT_PROBED });
                 ck_assert_uint_eq(w.saved.starts, n);
                 world_die(&w);
-                world_post_stop(&w, true);
+                world_post_stop(&w, true, false);
                 ck_assert_uint_eq(w.saved.deaths, n);
         }
         boot_record_done(&w.record);
