@@ -133,7 +133,8 @@ def _send(directory, datagrams, uid, times):
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as inbox:
-        with contextlib.suppress(ConnectionRefusedError, ConnectionResetError):  # boot has ended
+        # Nobody listens yet, or boot has ended.
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError, ConnectionResetError):
             inbox.connect("notify")
             for _ in range(times):
                 for datagram in datagrams:
