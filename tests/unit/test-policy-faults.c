@@ -218,6 +218,10 @@ static const FaultCase fault_cases[] = {
                         "p:2: \"\\\" at the line's end; expected the whole value on one line, as lines "
                         "cannot be continued\n"
                         "p:3: DeadlineSec=0: expected " DEADLINE_RANGE),
+        FAULT("case 28: nor with blanks behind the escape",
+                        LEAST "DeadlineSec=5 \\ \t\n",
+                        "p:3: \"\\\" at the line's end; expected the whole value on one line, as lines "
+                        "cannot be continued"),
         FAULT("case 28: empty file", "", "p: " NO_END_WHEN),
         FAULT("case 28: only comments", "; a\n# b\n\n  ; c\n\t\n", "p: " NO_END_WHEN),
         FAULT("case 28: BOM further on",

@@ -174,6 +174,7 @@ static const struct {
         { "an unknown field of a knob", "found:1", "found:1 novel:7", 0 },
         { "a line without =", "STARTS=2\n", "STARTS=2\nnonsense\n", -EBADMSG },
         { "another version", "VERSION=1", "VERSION=2", -EBADMSG },
+        { "version 0", "VERSION=1", "VERSION=0", -EBADMSG },
         { "an unknown phase", "PHASE=ended", "PHASE=over", -EBADMSG },
         { "no phase yet", "PHASE=ended", "PHASE=none", -EBADMSG },
         { "an unknown reason", "REASON=manual", "REASON=whim", -EBADMSG },
