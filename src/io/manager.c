@@ -203,7 +203,7 @@ static int on_stop_signal(sd_event_source *s, const struct signalfd_siginfo *si,
 static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
 
 /* Before anything else: what comes while the daemon is still starting is to be heard, not to kill it. */
-static int block_signals(void) {
+static void block_signals(void) {
         sigset_t mask;
 
         sigemptyset(&mask);
@@ -211,7 +211,7 @@ static int block_signals(void) {
                 sigaddset(&mask, stop_signals[i]);
         sigaddset(&mask, SIGPIPE); /* whoever read --foreground-log may leave */
 
-        return sigprocmask(SIG_BLOCK, &mask, NULL) < 0 ? -errno : 0;
+        (void) sigprocmask(SIG_BLOCK, &mask, NULL); /* fails for a bad address or `how` only */
 }
 
 static int open_loop(Manager *m) {
@@ -363,9 +363,7 @@ int manager_run(const ManagerOptions *options) {
         _cleanup_(manager_done) Manager m = { .root_fd = -1, .lock_fd = -1 };
         int r;
 
-        r = block_signals();
-        if (r < 0)
-                return r;
+        block_signals();
 
         m.root_fd = fs_open_root(options->root);
         if (m.root_fd < 0) {
