@@ -271,7 +271,6 @@ static bool restart_follows(const Manager *m) {
  * came of it is "success", or "protocol" if nobody stops the unit: READY=1 is missing. (The SIGTERM with
  * which systemd itself kills a daemon that hangs is a "timeout".) */
 static bool was_told_to_stop(void) {
-        static const char *const names[] = { "TERM", "INT", "HUP" };
         const char *result = getenv("SERVICE_RESULT"), *code = getenv("EXIT_CODE"),
                    *status = getenv("EXIT_STATUS");
 
@@ -280,8 +279,8 @@ static bool was_told_to_stop(void) {
         if (!code || !streq(code, "killed") || !status)
                 return false;
 
-        for (size_t i = 0; i < ELEMENTSOF(names); i++)
-                if (streq(status, names[i]))
+        for (size_t i = 0; i < ELEMENTSOF(stop_signals); i++)
+                if (streq(status, sigabbrev_np(stop_signals[i])))
                         return true;
         return false;
 }

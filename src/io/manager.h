@@ -13,5 +13,6 @@ typedef struct ManagerOptions {
         bool post_stop; /* only make sure that boot ends if no daemon will see to it any more */
 } ManagerOptions;
 
-/* Runs until boot has ended. 0, or a negative errno that has been logged. */
+/* Runs until boot has ended. Blocks SIGTERM, SIGINT, SIGHUP and SIGPIPE in this thread, for good. 0, or a
+ * negative errno that has been logged. */
 int manager_run(const ManagerOptions *options);
