@@ -141,14 +141,7 @@ static void resume(BootRecord *record, const BootEvent *event, BootActions *acti
         }
 }
 
-static void on_start(BootRecord *record, const BootEvent *event, BootActions *actions) {
-        record->starts++;
-
-        if (record->phase != BOOT_PHASE_NONE) {
-                resume(record, event, actions);
-                return;
-        }
-
+static void begin(BootRecord *record, const BootEvent *event, BootActions *actions) {
         record->started = event->now;
         record->since = event->now;
 
@@ -160,6 +153,22 @@ static void on_start(BootRecord *record, const BootEvent *event, BootActions *ac
                 record->phase = BOOT_PHASE_PROBING;
                 push(actions, (BootAction){ .type = BOOT_ACTION_SAVE });
         }
+}
+
+static void on_start(BootRecord *record, const BootEvent *event, BootActions *actions) {
+        bool was_over = record->phase == BOOT_PHASE_ENDED;
+
+        record->starts++;
+
+        if (record->phase == BOOT_PHASE_NONE)
+                begin(record, event, actions);
+        else
+                resume(record, event, actions);
+
+        /* Last, as whatever is written now is more urgent; and by every daemon that has a boot to see to, in
+         * case an earlier one died before it came to this. */
+        if (event->start.promised && !boot_record_reports(record) && !was_over)
+                push_audit(actions, BOOT_AUDIT_UNKEPT_PROMISE);
 }
 
 static void on_end(BootRecord *record, const BootEvent *event, BootActions *actions) {
@@ -239,11 +248,6 @@ static void on_extend(BootRecord *record, const BootEvent *event, BootActions *a
         push_audit(actions, BOOT_AUDIT_EXTENDED);
 }
 
-/* A kernel whose own timer has already ended its boot answers EBUSY to a delay of 0: nothing is amiss. */
-static bool error_is_benign(Knob knob, KnobStage stage, int error) {
-        return knob == KNOB_BOOT_END_DELAY && stage == KNOB_STAGE_AFTER && error == -EBUSY;
-}
-
 static void on_knob(BootRecord *record, const BootEvent *event, BootActions *actions) {
         Knob knob = event->knob.knob;
         KnobStage stage = event->knob.stage;
@@ -257,7 +261,7 @@ static void on_knob(BootRecord *record, const BootEvent *event, BootActions *act
         if (stage == KNOB_STAGE_DURING && !stage_is_due(record, stage))
                 push(actions, (BootAction){ .type = BOOT_ACTION_SAVE });
 
-        if (!error_is_benign(knob, stage, error))
+        if (!knob_error_is_benign(knob, stage, error))
                 push(actions,
                                 (BootAction){ .type = BOOT_ACTION_AUDIT,
                                                 .audit = error < 0 ? BOOT_AUDIT_KNOB_FAILED
@@ -265,6 +269,20 @@ static void on_knob(BootRecord *record, const BootEvent *event, BootActions *act
                                                 .knob = knob,
                                                 .stage = stage,
                                                 .value = event->knob.result.asked });
+}
+
+static void note_knobs(BootRecord *record, const BootEvent *event) {
+        FOREACH_KNOB(knob)
+                if (event->came & (1U << knob))
+                        record->knobs[knob].present = true;
+}
+
+/* What came too late to be written when booting began. The other events write by themselves what is due, or
+ * are answers while some of it is still on its way. */
+static void catch_up(const BootRecord *record, const BootEvent *event, BootActions *actions) {
+        if (record->phase == BOOT_PHASE_BOOTING &&
+                        (event->type == BOOT_EVENT_MILESTONE || event->type == BOOT_EVENT_TICK))
+                push_writes(record, KNOB_STAGE_DURING, actions);
 }
 
 static bool may_stay_expedited(const BootRecord *record) {
@@ -315,7 +333,10 @@ static usec_t next_tick(const BootRecord *record, const BootEvent *event) {
 }
 
 void boot_phase_step(BootRecord *record, const BootEvent *event, BootActions *ret_actions) {
+        bool booting = record->phase == BOOT_PHASE_BOOTING;
+
         ret_actions->n = 0;
+        note_knobs(record, event);
 
         switch (event->type) {
         case BOOT_EVENT_START:
@@ -348,6 +369,8 @@ void boot_phase_step(BootRecord *record, const BootEvent *event, BootActions *re
         }
 
         on_time(record, event, ret_actions);
+        if (booting)
+                catch_up(record, event, ret_actions);
         if (is_open(record))
                 push(ret_actions,
                                 (BootAction){ .type = BOOT_ACTION_ARM_TIMER,

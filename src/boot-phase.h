@@ -30,11 +30,13 @@ typedef enum BootEventType {
 typedef struct BootEvent {
         BootEventType type;
         usec_t now;
-        bool rescue; /* a rescue or emergency shell has the console: whatever is reached, this is not
-                        "booted" */
+        bool rescue;   /* a rescue or emergency shell has the console: whatever is reached, this is not
+                          "booted" */
+        unsigned came; /* bit k: there is knob k, which was not there so far: a module has brought it */
         union {
                 struct {
-                        bool damaged; /* there was a state file, but it cannot be understood */
+                        bool damaged;  /* there was a state file, but it cannot be understood */
+                        bool promised; /* to the kernel: that user space will report (user_booted) */
                 } start;
                 struct {
                         unsigned index; /* into record->end_when.names */
@@ -83,6 +85,7 @@ typedef enum BootAudit {
         BOOT_AUDIT_EXTENDED,        /* the deadline moved */
         BOOT_AUDIT_STILL_EXPEDITED, /* RCU is expedited after the end, and the policy does not say that it
                                        should be */
+        BOOT_AUDIT_UNKEPT_PROMISE,  /* the kernel was promised a report that the policy does not make */
         _BOOT_AUDIT_MAX,
 } BootAudit;
 

@@ -118,6 +118,10 @@ int boot_record_from_policy(const Policy *policy, const char *why, BootRecord *r
         return 0;
 }
 
+bool boot_record_reports(const BootRecord *r) {
+        return r->knobs[KNOB_USER_BOOTED].setting[KNOB_STAGE_AFTER].action == KNOB_ACTION_VALUE;
+}
+
 int boot_record_list_missing(const BootRecord *r, char **ret) {
         char *names[MILESTONES_MAX + 1] = {};
         uint32_t missing = milestone_condition_missing(&r->end_when, r->reached);

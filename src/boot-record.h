@@ -83,6 +83,9 @@ void boot_record_done(BootRecord *r);
 /* A fresh record (phase NONE) that takes all it needs from the policy: copies. -ENOMEM. */
 int boot_record_from_policy(const Policy *policy, const char *why, BootRecord *ret);
 
+/* Whether the policy in force tells the kernel that user space has booted: user_booted=1 in [After]. */
+bool boot_record_reports(const BootRecord *r) _pure_;
+
 /* The milestones that the alternative closest to holding still lacks, in the policy's order, blanks between;
  * "" if none. -ENOMEM. */
 int boot_record_list_missing(const BootRecord *r, char **ret);

@@ -43,9 +43,11 @@ static const KnobInfo knobs[_KNOB_MAX] = {
         },
         [KNOB_BOOT_END_DELAY] = {
                 .name = "rcu_boot_end_delay",
-                .paths = { PATH_KNOB_BOOT_END_DELAY, PATH_KNOB_BOOT_END_DELAY_ANDROID },
+                .paths = { PATH_KNOB_BOOT_END_DELAY, PATH_KNOB_BOOT_END_DELAY_ANDROID,
+                                PATH_KNOB_BOOT_END_DELAY_MODULE },
                 .min = { [KNOB_STAGE_DURING] = 1, [KNOB_STAGE_AFTER] = 0 },
                 .max = { [KNOB_STAGE_DURING] = BOOT_END_DELAY_MAX_MS, [KNOB_STAGE_AFTER] = 0 },
+                .may_come = true,
                 .unit = "ms",
                 .meaning = "when the kernel ends RCU's boot by itself, counted from its start",
         },
@@ -54,6 +56,7 @@ static const KnobInfo knobs[_KNOB_MAX] = {
                 .paths = { PATH_KNOB_USER_BOOTED },
                 .min = { [KNOB_STAGE_DURING] = NOWHERE_MIN, [KNOB_STAGE_AFTER] = 1 },
                 .max = { [KNOB_STAGE_DURING] = NOWHERE_MAX, [KNOB_STAGE_AFTER] = 1 },
+                .may_come = true,
                 .meaning = "tell the kernel that user space has booted",
         },
 };
@@ -61,8 +64,8 @@ static const KnobInfo knobs[_KNOB_MAX] = {
 static const Knob orders[_KNOB_STAGE_MAX][_KNOB_MAX] = {
         [KNOB_STAGE_DURING] = { KNOB_EXPEDITED, KNOB_NORMAL, KNOB_WAKE_FROM_GP, KNOB_BOOT_END_DELAY,
                         KNOB_USER_BOOTED },
-        [KNOB_STAGE_AFTER] = { KNOB_NORMAL, KNOB_EXPEDITED, KNOB_WAKE_FROM_GP, KNOB_BOOT_END_DELAY,
-                        KNOB_USER_BOOTED },
+        [KNOB_STAGE_AFTER] = { KNOB_NORMAL, KNOB_EXPEDITED, KNOB_WAKE_FROM_GP, KNOB_USER_BOOTED,
+                        KNOB_BOOT_END_DELAY },
 };
 
 static const char *const mode_names[_RCU_MODE_MAX] = {
@@ -218,6 +221,10 @@ int knob_parse_reading(const char *text, int64_t *ret) {
         memcpy(buf, text, length);
         buf[length] = '\0';
         return parse_decimal(buf, ret) < 0 ? -EINVAL : 0;
+}
+
+bool knob_error_is_benign(Knob knob, KnobStage stage, int error) {
+        return knob == KNOB_BOOT_END_DELAY && stage == KNOB_STAGE_AFTER && error == -EBUSY;
 }
 
 /* Whether the word of the kernel's command line sets the parameter. To the kernel '-' and '_' are the same

@@ -15,7 +15,7 @@ typedef enum Knob {
 
 #define FOREACH_KNOB(k) for (Knob k = 0; k < _KNOB_MAX; k++)
 
-#define KNOB_PATHS_MAX 2
+#define KNOB_PATHS_MAX 3
 
 /* The two times at which knobs are written. */
 typedef enum KnobStage {
@@ -31,6 +31,7 @@ typedef struct KnobInfo {
         int64_t min[_KNOB_STAGE_MAX];      /* smallest number allowed in [During] and in [After] */
         int64_t max[_KNOB_STAGE_MAX]; /* largest; below min where the knob is not allowed in that section */
         bool restorable;     /* "restore" makes sense: reading tells what writing would bring back */
+        bool may_come;       /* a module may bring it at any time */
         bool reads_back;     /* reading gives what was written; the delay and user_booted need not */
         const char *unit;    /* "ms", or NULL */
         const char *meaning; /* half a sentence, for `rcu-bootctl knobs` */
@@ -68,7 +69,9 @@ int knob_from_string(const char *name, Knob *ret);
 
 /* The order in which knobs must be written in a stage: entry i of the order, 0 <= i < _KNOB_MAX. To
  * expedite, rcu_expedited before rcu_normal; to end, rcu_normal first, so that no moment in between is
- * slower or more intrusive than both sides; user_booted is told last, when all else is done. */
+ * slower or more intrusive than both sides. user_booted is told when all that it tells of is done; only the
+ * delay follows, since the kernel takes whichever of the two is written first for what ended its own boot
+ * (rcu_boot_ended_by). */
 Knob knob_order(KnobStage stage, size_t i) _const_;
 
 /* Parses a policy's value for the knob in a stage: a plain decimal number in range (no blank, no '+', no
@@ -84,6 +87,11 @@ const char *knob_setting_to_string(const KnobSetting *s, char *buf, size_t size)
 
 /* Parses what a knob's file says: an integer as the kernel prints it, one final newline allowed. -EINVAL. */
 int knob_parse_reading(const char *text, int64_t *ret);
+
+/* Whether nothing is amiss although the write failed (error: negative errno): a kernel whose own boot has
+ * ended already says EBUSY to a delay of 0, whatever ended it; user_booted as a rule, which was written just
+ * before. */
+bool knob_error_is_benign(Knob knob, KnobStage stage, int error) _const_;
 
 #define KNOB_DEFAULT_UNKNOWN INT64_C(-1)
 

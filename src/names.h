@@ -80,12 +80,24 @@
 #define CGROUP_RESCUE "system.slice/rescue.service"
 #define CGROUP_EMERGENCY "system.slice/emergency.service"
 
+/* kernel/: the module, and the parameter that promises user_booted=1. */
+#define KERNEL_MODULE "rcu_boot_end"
+#define KERNEL_PROMISE "user_booted_reported"
+
 #define PATH_KNOB_EXPEDITED "sys/kernel/rcu_expedited"
 #define PATH_KNOB_NORMAL "sys/kernel/rcu_normal"
 #define PATH_KNOB_WAKE_FROM_GP "sys/module/rcutree/parameters/rcu_normal_wake_from_gp"
 #define PATH_KNOB_BOOT_END_DELAY "sys/module/rcupdate/parameters/rcu_boot_end_delay"
 #define PATH_KNOB_BOOT_END_DELAY_ANDROID "sys/module/rcupdate/parameters/android_rcu_boot_end_delay"
+#define PATH_KNOB_BOOT_END_DELAY_MODULE "sys/module/" KERNEL_MODULE "/parameters/rcu_boot_end_delay"
 #define PATH_KNOB_USER_BOOTED "proc/sys/kernel/user_booted"
+
+/* What the kernel says of its own end of RCU's boot, and what it was promised. */
+#define PATH_KERNEL_ENDED "sys/kernel/rcu_boot_ended"
+#define PATH_KERNEL_ENDED_BY "sys/kernel/rcu_boot_ended_by"
+#define PATH_KERNEL_ENDED_MS "sys/kernel/rcu_boot_ended_ms"
+#define PATH_KERNEL_PROMISE "sys/module/kernel/parameters/" KERNEL_PROMISE
+#define PATH_KERNEL_PROMISE_MODULE "sys/module/" KERNEL_MODULE "/parameters/" KERNEL_PROMISE
 
 #define UNIT_NAME "rcu-boot-end.service"
 #define UNIT_WAIT_NAME "rcu-boot-wait.service"
@@ -141,3 +153,4 @@
 #define MESSAGE_ID_REFUSED "91583212d4fb428ba4023dd412693be0"
 #define MESSAGE_ID_STILL_EXPEDITED "721eb9fe71e34c17a1f8b3c1b37c79d5"
 #define MESSAGE_ID_DEVICE_UNINITIALIZED "c87a731285c043caaebdf876e3a08d1e"
+#define MESSAGE_ID_UNKEPT_PROMISE "da36cb66c78e48928d479d9405746254"

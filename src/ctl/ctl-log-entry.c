@@ -16,7 +16,8 @@
  *     "boottime_usec": 12345678,           since the kernel started, when it happened
  *     "kind": "ended",                     "started", "milestone", "ended", "deadline", "knob-written",
  *                                          "knob-failed", "extended", "policy-rejected", "refused",
- *                                          "still-expedited", "device-uninitialized"
+ *                                          "still-expedited", "device-uninitialized",
+ *                                          "unkept-promise"
  *     "message_id": "bb4c4637f3d94329acda2284592efff6",
  *     "priority": 6,                       as in syslog(3)
  *     "message": "...",
@@ -43,6 +44,7 @@ static const struct {
         { MESSAGE_ID_REFUSED, "refused" },
         { MESSAGE_ID_STILL_EXPEDITED, "still-expedited" },
         { MESSAGE_ID_DEVICE_UNINITIALIZED, "device-uninitialized" },
+        { MESSAGE_ID_UNKEPT_PROMISE, "unkept-promise" },
 };
 
 enum { FORM_TEXT, FORM_NUMBER, FORM_LIST };

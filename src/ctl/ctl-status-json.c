@@ -46,6 +46,15 @@
  *         "now_errno": 0,              0, or why reading failed (2: not in this kernel)
  *         "drift": false }             now is not what was written when boot ended
  *     ],
+ *     "kernel": {                      the kernel's own end of RCU's boot; null: it says nothing of that
+ *       "ended": true,                 null: it does not say so, or it cannot be read
+ *       "ended_by": "user_booted",     its word for the cause: "user_booted", "delay", "fallback",
+ *                                      "unload", or one of a newer kernel; null: not ended
+ *       "ended_usec": 12346000,        in whole milliseconds; null: not ended
+ *       "until_usec": null,            when it ends at the latest; null: ended, or not known
+ *       "promised": false,             user_booted_reported=1
+ *       "verdict": "agrees" },         with our end: "agrees", "goes-on", "earlier", "later";
+ *                                      null: there is nothing to compare
  *     "mode": "default",               effective, now: "default", "expedited", "normal", "unknown"
  *     "mode_at_end": "default",        the same when boot ended; null: not ended
  *     "mode_sentence": "...",
@@ -54,7 +63,9 @@
  *       { "level": "problem",          makes the exit code 1; or "warning"
  *         "id": "drift",               "not-started", "starting", "state-invalid", "state-unreadable",
  *                                      "daemon-died", "daemon-stuck", "daemon-unknown", "after-failed",
- *                                      "during-failed", "drift", "unreadable", "deadline", "still-expedited"
+ *                                      "during-failed", "drift", "unreadable", "deadline",
+ *                                      "still-expedited", "kernel-goes-on", "kernel-earlier",
+ *                                      "kernel-later", "kernel-fallback", "unkept-promise"
  *         "knob": "rcu_expedited",     null: of none in particular
  *         "text": "..." }
  *     ],
@@ -151,6 +162,22 @@ static json_t *knobs_to_json(const Status *s, bool *ret_drift) {
         return array;
 }
 
+static json_t *kernel_to_json(const Status *s) {
+        const KernelView *k = &s->kernel;
+        bool usable = kernel_view_is_usable(k), ended = usable && k->ended, has_until;
+        usec_t until = 0;
+
+        if (!kernel_view_is_present(k) && !k->path[KERNEL_NODE_PROMISE])
+                return json_null();
+
+        has_until = status_kernel_until(s, &until);
+        return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "ended", usable ? json_boolean(k->ended) : json_null(),
+                        "ended_by", json_text(ended ? k->by_word : NULL), "ended_usec",
+                        usec_if(ended, k->ended_at), "until_usec", usec_if(has_until, until), "promised",
+                        k->error[KERNEL_NODE_PROMISE] < 0 ? json_null() : json_boolean(k->promised),
+                        "verdict", json_text(kernel_verdict_to_string(s->verdict)));
+}
+
 static json_t *notes_to_json(const Status *s) {
         json_t *array = json_array();
 
@@ -208,9 +235,9 @@ json_t *status_to_json(const Status *s) {
         bool drift;
 
         knobs = knobs_to_json(s, &drift);
-        root = json_pack("{s:I,s:o,s:o,s:s,s:s,s:b,s:o,s:i}", "now_usec", (json_int_t) s->now, "daemon",
-                        daemon_to_json(s, s->record.phase != BOOT_PHASE_NONE), "knobs", knobs, "mode",
-                        rcu_mode_to_string(s->mode), "mode_sentence",
+        root = json_pack("{s:I,s:o,s:o,s:o,s:s,s:s,s:b,s:o,s:i}", "now_usec", (json_int_t) s->now, "daemon",
+                        daemon_to_json(s, s->record.phase != BOOT_PHASE_NONE), "knobs", knobs, "kernel",
+                        kernel_to_json(s), "mode", rcu_mode_to_string(s->mode), "mode_sentence",
                         rcu_mode_to_sentence(s->mode, s->expedited_too), "drift", drift, "notes",
                         notes_to_json(s), "exit_code", status_exit_code(s));
 

@@ -84,6 +84,28 @@ static void print_daemon(const Status *s) {
         putchar('\n');
 }
 
+static void print_kernel(const Status *s) {
+        const KernelView *k = &s->kernel;
+        char sec[SEC_TEXT_MAX];
+        usec_t until;
+
+        if (!kernel_view_is_present(k))
+                return;
+
+        printf("    Kernel: ");
+        if (!kernel_view_is_usable(k))
+                printf("cannot be read");
+        else if (k->ended)
+                printf("RCU's boot ended at %s, by %s", format_sec(k->ended_at, sec), k->by_word);
+        else
+                printf("RCU's boot goes on");
+        if (status_kernel_until(s, &until))
+                printf(", until %s at the latest", format_sec(until, sec));
+        if (k->ended && s->verdict != KERNEL_VERDICT_NONE)
+                printf(": %s", kernel_verdict_to_string(s->verdict));
+        putchar('\n');
+}
+
 static void print_condition(const MilestoneCondition *c) {
         printf(" Ends when: ");
 
@@ -147,8 +169,8 @@ static int print_milestones(const BootRecord *r) {
         return table_print(&t, 2);
 }
 
-/* "1", "restore: 0", "keep", "deadline: 30000", "1: EROFS". */
-static void cell_for_stage(Table *t, const KnobRecord *k, KnobStage stage) {
+/* "1", "restore: 0", "keep", "deadline: 30000", "1: EROFS", "0: had ended". */
+static void cell_for_stage(Table *t, Knob knob, const KnobRecord *k, KnobStage stage) {
         const KnobResult *result = &k->result[stage];
         const char *name = strerrorname_np(-result->error);
         char buf[24], number[24] = "";
@@ -161,7 +183,10 @@ static void cell_for_stage(Table *t, const KnobRecord *k, KnobStage stage) {
 
         if (result->attempted && !is_value)
                 snprintf(number, sizeof(number), ": %" PRIi64, result->asked);
-        if (result->attempted && result->error < 0)
+        if (knob_error_is_benign(knob, stage, result->error))
+                table_cell(t, COLOUR_NORMAL, "%s: had ended",
+                                knob_setting_to_string(&k->setting[stage], buf, sizeof(buf)));
+        else if (result->attempted && result->error < 0)
                 table_cell(t, COLOUR_RED, "%s%s: %s",
                                 knob_setting_to_string(&k->setting[stage], buf, sizeof(buf)), number,
                                 name ? name : "failed");
@@ -198,7 +223,7 @@ static int print_knobs(const Status *s) {
                 else
                         table_cell(&t, COLOUR_GREY, "-");
                 for (KnobStage stage = 0; stage < _KNOB_STAGE_MAX; stage++)
-                        cell_for_stage(&t, r, stage);
+                        cell_for_stage(&t, k, r, stage);
                 cell_for_now(&t, &s->knobs[k], s->drift[k]);
         }
 
@@ -241,6 +266,7 @@ int status_print_text(Status *s) {
         if (s->state_error >= 0)
                 print_record(&s->record);
         print_daemon(s);
+        print_kernel(s);
 
         if (s->state_error >= 0) {
                 r = print_milestones(&s->record);

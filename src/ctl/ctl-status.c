@@ -7,6 +7,7 @@
 
 #include "ctl-request.h"
 #include "fs.h"
+#include "kernel-nodes.h"
 #include "names.h"
 #include "state-file.h"
 
@@ -35,9 +36,14 @@ int status_gather(const Ctl *ctl, Status *ret) {
         Status s = {};
         int r;
 
+        /* What has ended stays so: an end that comes while we look is then in neither, or in both. */
+        kernel_nodes_read(ctl->root_fd, &s.kernel);
         r = read_state(ctl, &s);
         if (r < 0)
                 return r;
+        if (s.record.phase == BOOT_PHASE_ENDED && !s.kernel.ended)
+                kernel_nodes_read(ctl->root_fd, &s.kernel);
+        s.verdict = kernel_view_judge(&s.kernel, &s.record);
 
         FOREACH_KNOB(k) {
                 const KnobResult *after = &s.record.knobs[k].result[KNOB_STAGE_AFTER];
@@ -72,7 +78,7 @@ bool status_may_stay_expedited(const BootRecord *r) {
                         (k->result[KNOB_STAGE_AFTER].attempted && k->result[KNOB_STAGE_AFTER].asked != 0);
 }
 
-_printf_(5, 6) static int add(Status *s, bool problem, const char *id, Knob knob, const char *format, ...) {
+int status_add(Status *s, bool problem, const char *id, Knob knob, const char *format, ...) {
         va_list ap;
         char *text;
         int r;
@@ -92,18 +98,18 @@ _printf_(5, 6) static int add(Status *s, bool problem, const char *id, Knob knob
 
 static int judge_state(Status *s) {
         if (s->state_error == -ENOENT && s->running > 0)
-                return add(s, false, "starting", _KNOB_MAX, "rcu-bootd is just starting.");
+                return status_add(s, false, "starting", _KNOB_MAX, "rcu-bootd is just starting.");
         if (s->state_error == -ENOENT)
-                return add(s, true, "not-started", _KNOB_MAX,
+                return status_add(s, true, "not-started", _KNOB_MAX,
                                 "rcu-bootd has not run since this system started. To let it end RCU's boot, "
                                 "now and at each boot: systemctl enable --now " UNIT_NAME);
         if (s->state_error == -EBADMSG)
-                return add(s, true, "state-invalid", _KNOB_MAX,
+                return status_add(s, true, "state-invalid", _KNOB_MAX,
                                 "The state file cannot be understood: it was damaged, or written by another "
                                 "version. To have boot ended and the file written anew: systemctl "
                                 "restart " UNIT_NAME);
         if (s->state_error < 0)
-                return add(s, true, "state-unreadable", _KNOB_MAX,
+                return status_add(s, true, "state-unreadable", _KNOB_MAX,
                                 "The state file cannot be read: %s. It and the directories above it are to "
                                 "be readable for everyone: %s",
                                 strerror(-s->state_error), PATH_STATE);
@@ -117,15 +123,15 @@ static int judge_daemon(Status *s) {
                 return 0;
 
         if (s->running == 0)
-                return add(s, true, "daemon-died", _KNOB_MAX,
+                return status_add(s, true, "daemon-died", _KNOB_MAX,
                                 "rcu-bootd is gone, but RCU's boot has not ended, and RCU stays as the "
                                 "table shows. If systemd does not start it again by itself: systemctl "
                                 "restart " UNIT_NAME);
         if (s->running < 0)
-                return add(s, false, "daemon-unknown", _KNOB_MAX,
+                return status_add(s, false, "daemon-unknown", _KNOB_MAX,
                                 "Cannot tell whether rcu-bootd is running: %s", strerror(-s->running));
         if (s->now > s->record.deadline + STUCK_USEC)
-                return add(s, true, "daemon-stuck", _KNOB_MAX,
+                return status_add(s, true, "daemon-stuck", _KNOB_MAX,
                                 "rcu-bootd is running, but has not ended RCU's boot although the deadline "
                                 "passed %s ago. Try: systemctl restart " UNIT_NAME,
                                 format_sec(s->now - s->record.deadline, sec));
@@ -138,14 +144,11 @@ static int judge_write(Status *s, Knob k, KnobStage stage) {
         char error[128];
         const char *hint;
 
-        if (!result->attempted || result->error == 0)
-                return 0;
-        /* The kernel's own timer had ended its boot already: what was wanted. */
-        if (k == KNOB_BOOT_END_DELAY && after && result->error == -EBUSY)
+        if (!result->attempted || result->error == 0 || knob_error_is_benign(k, stage, result->error))
                 return 0;
 
         hint = knobs_error_hint(k, result->error);
-        return add(s, after, after ? "after-failed" : "during-failed", k,
+        return status_add(s, after, after ? "after-failed" : "during-failed", k,
                         "%s could not be set to %" PRIi64 " %s: %s%s%s", knob_info(k)->name, result->asked,
                         after ? "when boot ended" : "for the time of boot",
                         knobs_error_to_string(result->error, error, sizeof(error)), hint ? "; " : "",
@@ -164,7 +167,7 @@ static int judge_knob(Status *s, Knob k) {
         }
 
         if (s->drift[k])
-                return add(s, true, "drift", k,
+                return status_add(s, true, "drift", k,
                                 "%s is %" PRIi64 " now, but was set to %" PRIi64
                                 " when boot ended: something else has written it since. To set it again: "
                                 "echo %" PRIi64 " > /%s",
@@ -172,7 +175,7 @@ static int judge_knob(Status *s, Knob k) {
                                 s->record.knobs[k].result[KNOB_STAGE_AFTER].asked,
                                 s->record.knobs[k].result[KNOB_STAGE_AFTER].asked, now->path);
         if (now->present && now->error < 0)
-                return add(s, false, "unreadable", k, "%s cannot be read now: %s", knob_info(k)->name,
+                return status_add(s, false, "unreadable", k, "%s cannot be read now: %s", knob_info(k)->name,
                                 knobs_error_to_string(now->error, error, sizeof(error)));
         return 0;
 }
@@ -189,7 +192,7 @@ static int judge_end(Status *s) {
                 r = boot_record_list_missing(&s->record, &missing);
                 if (r < 0)
                         return r;
-                r = add(s, false, "deadline", _KNOB_MAX,
+                r = status_add(s, false, "deadline", _KNOB_MAX,
                                 "The deadline of %s ended boot; not reached by then: %s. What PID 1 was "
                                 "waiting for: rcu-bootctl log",
                                 format_sec(s->record.deadline, sec), missing);
@@ -200,7 +203,7 @@ static int judge_end(Status *s) {
         /* Drift says more, where it is the cause. */
         if (s->mode == RCU_MODE_EXPEDITED && !status_may_stay_expedited(&s->record) &&
                         !s->drift[KNOB_EXPEDITED] && !s->drift[KNOB_NORMAL])
-                return add(s, false, "still-expedited", KNOB_EXPEDITED,
+                return status_add(s, false, "still-expedited", KNOB_EXPEDITED,
                                 "RCU is still expedited although boot has ended, and policy %s does not ask "
                                 "for that. If it was set on the kernel command line "
                                 "(rcupdate.rcu_expedited=1), the policy must undo it: rcu_expedited=0 in "
@@ -219,6 +222,8 @@ int status_judge(Status *s) {
                 r = judge_knob(s, k);
         if (r >= 0)
                 r = judge_end(s);
+        if (r >= 0)
+                r = status_judge_kernel(s);
 
         return r;
 }

@@ -5,6 +5,7 @@
 
 #include "boot-record.h"
 #include "ctl-output.h"
+#include "kernel-view.h"
 #include "knobs.h"
 
 /* What `rcu-bootctl status` knows; gathered once, shown as text or JSON. */
@@ -29,6 +30,8 @@ typedef struct Status {
         bool drift[_KNOB_MAX]; /* not what was written when boot ended */
         RcuMode mode;          /* now */
         bool expedited_too;    /* rcu_expedited is set, in whichever mode */
+        KernelView kernel;     /* the kernel's own end of RCU's boot */
+        KernelVerdict verdict; /* on it */
         StatusNote notes[STATUS_NOTES_MAX];
         size_t n_notes;
 } Status;
@@ -38,6 +41,15 @@ int status_gather(const Ctl *ctl, Status *ret);
 
 /* What to think of it: adds the notes. -ENOMEM. */
 int status_judge(Status *s);
+
+/* The part of it that is about the kernel's view. -ENOMEM. */
+int status_judge_kernel(Status *s);
+
+/* Adds a note; STATUS_NOTES_MAX of them, what is more is left out. -ENOMEM. */
+int status_add(Status *s, bool problem, const char *id, Knob knob, const char *format, ...) _printf_(5, 6);
+
+/* When the kernel, whose boot goes on, ends it at the latest. False: it has ended, or that is not known. */
+bool status_kernel_until(const Status *s, usec_t *ret);
 
 /* 1 if there is a problem, else 0 if boot has ended, else 3. */
 int status_exit_code(const Status *s);

@@ -25,6 +25,7 @@ static const struct {
         [BOOT_AUDIT_KNOB_FAILED] = { MESSAGE_ID_KNOB_FAILED, LOG_WARNING },
         [BOOT_AUDIT_EXTENDED] = { MESSAGE_ID_EXTENDED, LOG_NOTICE },
         [BOOT_AUDIT_STILL_EXPEDITED] = { MESSAGE_ID_STILL_EXPEDITED, LOG_WARNING },
+        [BOOT_AUDIT_UNKEPT_PROMISE] = { MESSAGE_ID_UNKEPT_PROMISE, LOG_WARNING },
 };
 
 static void open_message(AuditEntry *e, int priority) {
@@ -124,6 +125,7 @@ static void add_fields(
         case BOOT_AUDIT_KNOB_FAILED:
                 add_knob(e, r, action, context->knob_path);
                 break;
+        case BOOT_AUDIT_UNKEPT_PROMISE: /* the policy, which every entry names, is all there is to it */
         case _BOOT_AUDIT_MAX:
                 break;
         }

@@ -3,6 +3,7 @@
 
 #include "audit-text.h"
 #include "knobs.h"
+#include "names.h"
 
 #include <errno.h>
 
@@ -251,6 +252,15 @@ static void put_still_expedited(AuditEntry *e, const BootRecord *r) {
         audit_text_put(e, ". Each grace period interrupts every CPU that is not idle");
 }
 
+static void put_unkept_promise(AuditEntry *e, const BootRecord *r) {
+        audit_text_put(e, "The kernel was promised a report (" KERNEL_PROMISE "=1), but policy ");
+        audit_text_put(e, strempty(r->policy_name));
+        audit_text_put(e,
+                        " does not write user_booted=1: what waits for it in the kernel is left to its "
+                        "fallback. Add user_booted=1 to [After], or take " KERNEL_PROMISE
+                        " off the kernel command line or the module's options");
+}
+
 void audit_message_put(
                 AuditEntry *e, const BootRecord *r, const BootAction *action, const AuditContext *context) {
         const MessageSender *sender = audit_message_sender(r, action, context);
@@ -279,6 +289,9 @@ void audit_message_put(
                 break;
         case BOOT_AUDIT_STILL_EXPEDITED:
                 put_still_expedited(e, r);
+                break;
+        case BOOT_AUDIT_UNKEPT_PROMISE:
+                put_unkept_promise(e, r);
                 break;
         case _BOOT_AUDIT_MAX:
                 break;

@@ -2,6 +2,7 @@
 #include "knobs.h"
 
 #include "fs.h"
+#include "names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +122,10 @@ const char *knobs_error_hint(Knob knob, int error) {
                                                      "says something that is no "
                                                      "number";
         case EBUSY:
-                return "the kernel is busy with this knob: try again later";
+                return knob == KNOB_BOOT_END_DELAY ? "RCU's boot has ended in the kernel already "
+                                                     "(/" PATH_KERNEL_ENDED_BY " says by what), and "
+                                                     "cannot be put off any more"
+                                                   : "the kernel is busy with this knob: try again later";
         case ENOENT:
                 return "this kernel does not have the knob";
         case ERANGE:

@@ -8,6 +8,7 @@
 
 #include "boot-setup.h"
 #include "fs.h"
+#include "kernel-nodes.h"
 #include "knobs.h"
 #include "machine.h"
 #include "manager-internal.h"
@@ -161,10 +162,29 @@ static void carry_out(Manager *m, const BootAction *action, usec_t now) {
         }
 }
 
+/* Looked for at every event, since modules are loaded while the daemon waits (modules-load.d). */
+static unsigned knobs_that_came(const Manager *m) {
+        unsigned came = 0;
+
+        FOREACH_KNOB(knob) {
+                KnobReading reading;
+
+                if (!knob_info(knob)->may_come || m->record.knobs[knob].present)
+                        continue;
+                knobs_read(m->root_fd, knob, &reading);
+                if (reading.present)
+                        came |= 1U << knob;
+        }
+
+        return came;
+}
+
 void manager_feed(Manager *m, BootEvent event) {
         BootActions actions;
 
         event.now = fs_now();
+        if (!m->dispatching)
+                event.came = knobs_that_came(m);
         event.rescue = m->rescue = machine_in_rescue(m->root_fd);
         enqueue(m, &event);
 
@@ -233,7 +253,17 @@ static int open_loop(Manager *m) {
         return service_manager_open(m->event, &m->service);
 }
 
+/* Not looked at where the policy keeps it, as all that are shipped do: this is early in boot. One that
+ * cannot be read counts as none; `rcu-bootctl status` tells of that. */
+static bool kernel_was_promised(const Manager *m) {
+        bool promised;
+
+        return !boot_record_reports(&m->record) && kernel_nodes_read_promise(m->root_fd, &promised) >= 0 &&
+                        promised;
+}
+
 static int wait_for_end(Manager *m, bool damaged) {
+        BootEvent start = { .type = BOOT_EVENT_START, .start = { .damaged = damaged } };
         bool probing = false;
         int r;
 
@@ -242,7 +272,8 @@ static int wait_for_end(Manager *m, bool damaged) {
                 return r;
 
         manager_open_sources(m, &probing);
-        manager_feed(m, (BootEvent){ .type = BOOT_EVENT_START, .start = { .damaged = damaged } });
+        start.start.promised = kernel_was_promised(m);
+        manager_feed(m, start);
         manager_scan_sources(m);
         if (!probing)
                 manager_feed(m, (BootEvent){ .type = BOOT_EVENT_PROBED });

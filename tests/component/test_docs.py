@@ -202,18 +202,20 @@ def test_json_keys(root):
     knob_lines = "".join("KNOB_%s=present:0 default:0\n" % knob["name"] for knob in knobs(root))
     (root / "run/rcu-bootd").mkdir()
     (root / "run/rcu-bootd/state").write_text(STATE % knob_lines)
+    (root / "sys/kernel").mkdir()
+    (root / "sys/kernel/rcu_boot_ended").write_text("0\n")
     status = json.loads(run("rcu-bootctl", "--root=%s" % root, "status", "--json", codes=(0, 1)))
-    assert status["policy"] and status["milestones"] and status["knobs"]
+    assert status["kernel"] and status["policy"] and status["milestones"] and status["knobs"]
     found = keys_of(status) | keys_of(knobs(root))
     assert not missing(sorted(found), section(CTL_PAGE, "JSON OUTPUT"))
 
 
 def test_note_ids():
     """What `status --json` has in notes[].id."""
-    text = source("ctl/ctl-status.c")
-    found = re.findall(r'\badd\(s, [^";]*?"([a-z-]+)"(?: : "([a-z-]+)")?', text)
+    text = source("ctl/ctl-status.c") + source("ctl/ctl-status-kernel.c")
+    found = re.findall(r'\bstatus_add\(s, [^";]*?"([a-z-]+)"(?: : "([a-z-]+)")?', text)
     ids = sorted({name for pair in found for name in pair if name})
-    assert {"drift", "not-started", "after-failed", "during-failed"} <= set(ids)
+    assert {"drift", "not-started", "after-failed", "during-failed", "kernel-goes-on", "unkept-promise"} <= set(ids)
     assert not missing(ids, section(CTL_PAGE, "JSON OUTPUT"))
 
 
@@ -243,6 +245,17 @@ def test_sources():
 
 def test_modes():
     assert not missing(table("knob.c", "mode_names"), section(DAEMON_PAGE, "STATE FILE"))
+
+
+def test_kernel_view():
+    """Its nodes, and the words for them that `status` prints."""
+    text = section(DAEMON_PAGE, "THE KERNEL'S OWN END")
+    module, promise = defines("KERNEL_")["KERNEL_MODULE"], defines("KERNEL_")["KERNEL_PROMISE"]
+    assert not missing(["/" + path for name, path in defines("PATH_KERNEL_ENDED").items()], text)
+    assert not missing(["/sys/module/%s/parameters/%s" % (where, promise) for where in ("kernel", module)], text)
+    assert not missing(table("kernel-view.c", "cause_table"), text)
+    words = table("kernel-view.c", "cause_table") + table("kernel-view.c", "verdict_table")
+    assert not missing([word for word in words if word != "none"], section(CTL_PAGE, "JSON OUTPUT"))
 
 
 def test_inbox():

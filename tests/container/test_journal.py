@@ -47,8 +47,8 @@ def test_default_boot(container):
         ("KNOB_WRITTEN", "booting", "rcu_boot_end_delay"),
         ("MILESTONE", "ending", "default.target"),
         ("KNOB_WRITTEN", "ending", "rcu_expedited"),
-        ("KNOB_WRITTEN", "ending", "rcu_boot_end_delay"),
         ("KNOB_WRITTEN", "ending", "user_booted"),
+        ("KNOB_WRITTEN", "ending", "rcu_boot_end_delay"),
         ("ENDED", "ended", ""),
     ]
     for entry in entries:
@@ -57,9 +57,9 @@ def test_default_boot(container):
         assert entry["RCU_BOOT_POLICY"] == "99-default.policy"
     assert int(entries[-1]["RCU_BOOT_BOOTTIME_USEC"]) == status["since_usec"]
     for field in ("RCU_BOOT_KNOB_ASKED", "RCU_BOOT_KNOB_READ_BACK"):
-        assert [entry[field] for entry in entries if field in entry] == ["1", "120000", "0", "0", "1"]
+        assert [entry[field] for entry in entries if field in entry] == ["1", "120000", "0", "1", "0"]
     before = [entry["RCU_BOOT_KNOB_BEFORE"] for entry in entries if "RCU_BOOT_KNOB" in entry]
-    assert before == ["0", "15000", "1", "120000", "0"]
+    assert before == ["0", "15000", "1", "0", "120000"]
     # PID 1's own lines about the unit are there, too, and no complaint.
     assert not [entry for entry in guest.journal(_SYSTEMD_UNIT=UNIT) if int(entry["PRIORITY"]) <= 4]
 

@@ -34,6 +34,10 @@ typedef struct World {
         bool probed;
         int64_t knobs[_KNOB_MAX];
         unsigned failing; /* bit k: writes to knob k fail */
+        unsigned late;    /* bit k: knob k is brought by a module... */
+        usec_t comes_at;  /* ...that is loaded then */
+        bool promised;    /* to the kernel: that user space will report */
+        unsigned starts;  /* of daemons that had a boot to see to */
         bool after_begun; /* a write of [After] was asked for */
         bool quit;
         unsigned ended_audits;
@@ -90,6 +94,20 @@ static inline World world_new(unsigned failing) {
         return w;
 }
 
+/* As by a policy without user_booted=1. */
+static inline void world_forget_report(World *w) {
+        w->record.knobs[KNOB_USER_BOOTED].setting[KNOB_STAGE_AFTER] = (KnobSetting){};
+}
+
+/* As by a module that is loaded when the daemon may be waiting already. */
+static inline void world_bring_late(World *w, unsigned late, usec_t comes_at) {
+        w->late = late;
+        w->comes_at = comes_at;
+        FOREACH_KNOB(knob)
+                if (late & (1U << knob))
+                        w->record.knobs[knob].present = false;
+}
+
 static inline void world_write(World *w, const BootAction *action, BootEvent *ret_answer) {
         bool fails = w->failing & (1U << action->knob);
 
@@ -138,6 +156,7 @@ static inline void world_feed(World *w, BootEvent event) {
 
         event.now = w->now;
         event.rescue = w->rescue;
+        event.came = w->now >= w->comes_at ? w->late : 0;
         queue[n++] = event;
 
         while (first < n) {
@@ -185,6 +204,8 @@ static inline void check_ended(const World *w) {
         FOREACH_KNOB(knob) {
                 if (w->record.knobs[knob].setting[KNOB_STAGE_AFTER].action == KNOB_ACTION_NONE)
                         continue;
+                if (w->late & (1U << knob) && w->record.since < w->comes_at)
+                        continue; /* not there at the end */
                 require(w->record.knobs[knob].result[KNOB_STAGE_AFTER].attempted);
                 if (!(w->failing & (1U << knob)))
                         require(w->knobs[knob] == expected_after[knob]);
@@ -220,6 +241,8 @@ static inline void check_invariants(const World *w, const World *before) {
         require(w->record.phase != BOOT_PHASE_ENDING);
         require(w->record.starts >= 1);
         require(w->audited[BOOT_AUDIT_MILESTONE] == (unsigned) __builtin_popcount(w->record.reached));
+        require(w->audited[BOOT_AUDIT_UNKEPT_PROMISE] ==
+                        (w->promised && !boot_record_reports(&w->record) ? w->starts : 0));
 
         if (w->now >= before->record.deadline)
                 require(w->record.phase == BOOT_PHASE_ENDED);
@@ -260,7 +283,8 @@ static inline void world_start(World *w) {
                 w->record = w->saved;
         w->started = true;
         w->quit = false;
-        world_feed(w, (BootEvent){ .type = BOOT_EVENT_START });
+        w->starts += w->record.phase != BOOT_PHASE_ENDED;
+        world_feed(w, (BootEvent){ .type = BOOT_EVENT_START, .start = { .promised = w->promised } });
 }
 
 static inline void world_die(World *w) {

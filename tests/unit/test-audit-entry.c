@@ -177,6 +177,10 @@ static void still_expedited_again(void) {
         write_knob(KNOB_EXPEDITED, KNOB_STAGE_AFTER, 0, 0, 0);
 }
 
+static void unkept_promise(void) {
+        record.phase = BOOT_PHASE_PROBING;
+}
+
 static const char *const jobs[] = { "a.service/start", "b.device/start", NULL };
 
 #define HEAD(id, priority)                        \
@@ -351,6 +355,12 @@ static const struct {
                         "idle" COMMON(MESSAGE_ID_STILL_EXPEDITED,
                                         "4",
                                         "ended") "RCU_BOOT_REASON=manual\nRCU_BOOT_MODE=expedited\n" },
+        { unkept_promise, BOOT_AUDIT_UNKEPT_PROMISE, LOG_WARNING,
+                        "MESSAGE=The kernel was promised a report (user_booted_reported=1), but policy "
+                        "50-laptop.policy does not write user_booted=1: what waits for it in the kernel is "
+                        "left to its fallback. Add user_booted=1 to [After], or take user_booted_reported "
+                        "off the kernel command line or the module's options" COMMON(
+                                        MESSAGE_ID_UNKEPT_PROMISE, "4", "probing") },
 };
 
 static char *text_of(const AuditEntry *e) {

@@ -24,10 +24,13 @@ static uint64_t explore(const World *w, unsigned depth) {
         return n;
 }
 
-/* Which knobs fail, and how deep to look: none (deeper), each alone, all of them. */
+/* Which knobs fail, and how deep to look: none (deeper), each alone, all of them; and a kernel that was
+ * promised a report, which the policy makes or does not make; and one into which a module is loaded. */
 static const struct {
         unsigned failing;
         unsigned depth;
+        bool promised, silent;
+        unsigned late; /* knobs that a module brings after a while */
 } exhaustive_table[] = {
         { 0, 7 },
         { 1U << KNOB_EXPEDITED, 6 },
@@ -35,12 +38,20 @@ static const struct {
         { 1U << KNOB_BOOT_END_DELAY, 6 },
         { 1U << KNOB_USER_BOOTED, 6 },
         { (1U << _KNOB_MAX) - 1, 6 },
+        { 0, 6, .promised = true },
+        { 0, 6, .promised = true, .silent = true },
+        { 0, 6, .silent = true },
+        { 0, 6, .late = 1U << KNOB_USER_BOOTED | 1U << KNOB_BOOT_END_DELAY },
 };
 
 START_TEST(exhaustive) {
         World w = world_new(exhaustive_table[_i].failing);
         uint64_t n;
 
+        w.promised = exhaustive_table[_i].promised;
+        if (exhaustive_table[_i].silent)
+                world_forget_report(&w);
+        world_bring_late(&w, exhaustive_table[_i].late, w.now + SEC / 4);
         n = explore(&w, exhaustive_table[_i].depth);
         ck_assert_uint_gt(n, 100000); /* the walk did not stop short */
         boot_record_done(&w.record);

@@ -179,7 +179,7 @@ static const struct {
         int error;
         bool failed; /* audited as a failure */
 } delay_table[] = {
-        { -EBUSY, false }, /* the kernel's own timer was quicker */
+        { -EBUSY, false }, /* the report, or the kernel's own timer, was quicker */
         { -EINVAL, true },
         { 0, false },
 };
@@ -193,7 +193,7 @@ START_TEST(delay_after_end) {
                                 .result = { .attempted = true, .error = delay_table[_i].error } },
         };
 
-        /* Case 5: a kernel that has ended by itself says EBUSY. */
+        /* Case 5: a kernel that has ended says EBUSY. */
         world_start(&w);
         world_feed(&w, event);
         ck_assert_uint_eq(w.audited[BOOT_AUDIT_KNOB_FAILED], delay_table[_i].failed);
@@ -232,9 +232,67 @@ START_TEST(extension) {
 }
 END_TEST
 
+/* The module is loaded while the daemon waits: what it brings is written then, and at the end. */
+static const struct {
+        const char *what;
+        const char *sequence; /* of events; + is a milestone by which the module is there, e an end by then
+                               */
+        unsigned during;      /* how often a [During] value was written */
+        int64_t delay;
+        int64_t user_booted;
+} late_table[] = {
+        { "never", "SPm", 2, 15000, 0 },
+        { "before booting began", "S+P", 3, 100000, 0 },
+        { "at a milestone", "SP+", 3, 100000, 0 },
+        { "at a milestone, then the end", "SP+e", 3, 0, 1 },
+        { "by the end", "SPe", 2, 0, 1 },
+        { "noted once", "SP++", 3, 100000, 0 },
+};
+
+static void feed_late(World *w, char letter) {
+        BootEvent event = {};
+
+        if (letter == '+' || letter == 'e')
+                w->comes_at = w->now;
+
+        switch (letter) {
+        case 'S':
+                event.type = BOOT_EVENT_START;
+                break;
+        case 'P':
+                event.type = BOOT_EVENT_PROBED;
+                break;
+        case 'e':
+                event.type = BOOT_EVENT_END;
+                event.end.reason = BOOT_REASON_MANUAL;
+                break;
+        default:
+                event.type = BOOT_EVENT_MILESTONE;
+                event.milestone.index = 0;
+        }
+        world_feed(w, event);
+}
+
+START_TEST(late_knobs) {
+        World w = world_new(0);
+
+        world_bring_late(&w, 1U << KNOB_USER_BOOTED | 1U << KNOB_BOOT_END_DELAY, USEC_INFINITY);
+        for (const char *p = late_table[_i].sequence; *p; p++)
+                feed_late(&w, *p);
+
+        ck_assert_msg(w.writes[KNOB_STAGE_DURING] == late_table[_i].during &&
+                                        w.knobs[KNOB_BOOT_END_DELAY] == late_table[_i].delay &&
+                                        w.knobs[KNOB_USER_BOOTED] == late_table[_i].user_booted,
+                        "%s: %u writes, delay %ld, user_booted %ld", late_table[_i].what,
+                        w.writes[KNOB_STAGE_DURING], (long) w.knobs[KNOB_BOOT_END_DELAY],
+                        (long) w.knobs[KNOB_USER_BOOTED]);
+        boot_record_done(&w.record);
+}
+END_TEST
+
 START_TEST(order_of_writes) {
         static const Knob during[] = { KNOB_EXPEDITED, KNOB_NORMAL, KNOB_BOOT_END_DELAY };
-        static const Knob after[] = { KNOB_NORMAL, KNOB_EXPEDITED, KNOB_BOOT_END_DELAY, KNOB_USER_BOOTED };
+        static const Knob after[] = { KNOB_NORMAL, KNOB_EXPEDITED, KNOB_USER_BOOTED, KNOB_BOOT_END_DELAY };
         BootRecord record = fresh_record();
         BootActions actions;
         size_t n = 0;
@@ -257,6 +315,50 @@ START_TEST(order_of_writes) {
                         ck_assert_int_eq(actions.items[i].knob, after[n++]);
         ck_assert_uint_eq(n, ELEMENTSOF(after));
         boot_record_done(&record);
+}
+END_TEST
+
+static const struct {
+        const char *what;
+        bool promised, reports;
+        const char *sequence; /* as above */
+        unsigned audited;
+} promise_table[] = {
+        { "nothing is promised, and nothing done", false, false, "SP", 0 },
+        { "done, although nobody promised it", false, true, "SP", 0 },
+        { "a promise that is kept", true, true, "SPaDSPh", 0 },
+        { "a promise that is not", true, false, "S", 1 },
+        { "once a daemon", true, false, "SPwDSPaE", 2 },
+        { "not by those that come when boot is over", true, false, "SPwcDSP", 1 },
+        { "also where there is nothing left to wait for", true, false, "zzzS", 1 },
+        { "and by the second daemon, likewise", true, false, "SDzzzS", 2 },
+        { "--post-stop has no time for it", true, false, "X", 0 },
+};
+
+/* The kernel was promised that user space reports, and the policy does not. */
+START_TEST(promise) {
+        World w = world_new(0);
+
+        w.promised = promise_table[_i].promised;
+        if (!promise_table[_i].reports)
+                world_forget_report(&w);
+        for (const char *p = promise_table[_i].sequence; *p; p++)
+                world_apply(&w, symbol_of(*p));
+        ck_assert_msg(w.audited[BOOT_AUDIT_UNKEPT_PROMISE] == promise_table[_i].audited, "%s: %u",
+                        promise_table[_i].what, w.audited[BOOT_AUDIT_UNKEPT_PROMISE]);
+        boot_record_done(&w.record);
+}
+END_TEST
+
+START_TEST(promise_of_a_damaged_state) {
+        World w = world_new(0);
+
+        world_forget_report(&w);
+        world_feed(&w,
+                        (BootEvent){ .type = BOOT_EVENT_START,
+                                        .start = { .damaged = true, .promised = true } });
+        ck_assert_uint_eq(w.audited[BOOT_AUDIT_UNKEPT_PROMISE], 1);
+        boot_record_done(&w.record);
 }
 END_TEST
 
@@ -341,7 +443,10 @@ int main(void) {
         tcase_add_test(t, died_while_ending);
         tcase_add_loop_test(t, delay_after_end, 0, ELEMENTSOF(delay_table));
         tcase_add_loop_test(t, extension, 0, ELEMENTSOF(extend_table));
+        tcase_add_loop_test(t, late_knobs, 0, ELEMENTSOF(late_table));
         tcase_add_test(t, order_of_writes);
+        tcase_add_loop_test(t, promise, 0, ELEMENTSOF(promise_table));
+        tcase_add_test(t, promise_of_a_damaged_state);
         tcase_add_test(t, no_knobs);
         tcase_add_test(t, still_expedited);
         tcase_add_test(t, left_expedited);

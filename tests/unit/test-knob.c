@@ -20,10 +20,11 @@ static const struct {
         { KNOB_NORMAL, "rcu_normal", { "sys/kernel/rcu_normal" }, true, true, NULL },
         { KNOB_WAKE_FROM_GP, "rcu_normal_wake_from_gp",
                         { "sys/module/rcutree/parameters/rcu_normal_wake_from_gp" }, true, true, NULL },
-        /* case 4: the plain name first, then Android's. */
+        /* case 4: the plain name first, then Android's, then the module's. */
         { KNOB_BOOT_END_DELAY, "rcu_boot_end_delay",
                         { "sys/module/rcupdate/parameters/rcu_boot_end_delay",
-                                        "sys/module/rcupdate/parameters/android_rcu_boot_end_delay" },
+                                        "sys/module/rcupdate/parameters/android_rcu_boot_end_delay",
+                                        "sys/module/rcu_boot_end/parameters/rcu_boot_end_delay" },
                         false, false, "ms" },
         { KNOB_USER_BOOTED, "user_booted", { "proc/sys/kernel/user_booted" }, false, false, NULL },
 };
@@ -75,11 +76,11 @@ START_TEST(from_string_refuses) {
 }
 END_TEST
 
-/* The safe order: at no moment is RCU both slow and intrusive. */
+/* The safe order: at no moment is RCU both slow and intrusive. The report comes before the delay. */
 START_TEST(order) {
         static const Knob expected[_KNOB_STAGE_MAX][_KNOB_MAX] = {
                 { KNOB_EXPEDITED, KNOB_NORMAL, KNOB_WAKE_FROM_GP, KNOB_BOOT_END_DELAY, KNOB_USER_BOOTED },
-                { KNOB_NORMAL, KNOB_EXPEDITED, KNOB_WAKE_FROM_GP, KNOB_BOOT_END_DELAY, KNOB_USER_BOOTED },
+                { KNOB_NORMAL, KNOB_EXPEDITED, KNOB_WAKE_FROM_GP, KNOB_USER_BOOTED, KNOB_BOOT_END_DELAY },
         };
 
         for (size_t i = 0; i < _KNOB_MAX; i++)
@@ -466,6 +467,15 @@ START_TEST(mode_sentence_names_the_cause_case_02) {
 }
 END_TEST
 
+START_TEST(benign_error_case_05) {
+        FOREACH_KNOB(k)
+                for (KnobStage s = 0; s < _KNOB_STAGE_MAX; s++)
+                        ck_assert_int_eq(knob_error_is_benign(k, s, -EBUSY),
+                                        k == KNOB_BOOT_END_DELAY && s == A);
+        ck_assert(!knob_error_is_benign(KNOB_BOOT_END_DELAY, A, -EINVAL));
+}
+END_TEST
+
 int main(void) {
         Suite *suite = suite_create("knob");
         TCase *tcase = tcase_create("knob");
@@ -484,6 +494,7 @@ int main(void) {
         tcase_add_loop_test(tcase, mode_case_02, 0, ELEMENTSOF(modes));
         tcase_add_loop_test(tcase, mode_names_go_both_ways, 0, _RCU_MODE_MAX);
         tcase_add_test(tcase, mode_sentence_names_the_cause_case_02);
+        tcase_add_test(tcase, benign_error_case_05);
         suite_add_tcase(suite, tcase);
         return test_run(suite);
 }

@@ -117,6 +117,11 @@ START_TEST(case_4_candidates) {
         check_fails(KNOB_BOOT_END_DELAY, 15000, -ENOENT);
         ck_assert_int_eq(knobs_read_mode(tree.fd), RCU_MODE_UNKNOWN);
 
+        test_tree_write(tree.dir, PATH_KNOB_BOOT_END_DELAY_MODULE, "10000\n");
+        check_reading(KNOB_BOOT_END_DELAY, PATH_KNOB_BOOT_END_DELAY_MODULE, 10000);
+        check_written(KNOB_BOOT_END_DELAY, 50000, 50000);
+        check_text(PATH_KNOB_BOOT_END_DELAY_MODULE, "50000\n");
+
         test_tree_write(tree.dir, PATH_KNOB_BOOT_END_DELAY_ANDROID, "15000\n");
         check_reading(KNOB_BOOT_END_DELAY, PATH_KNOB_BOOT_END_DELAY_ANDROID, 15000);
         check_written(KNOB_BOOT_END_DELAY, 60000, 60000);
@@ -127,6 +132,7 @@ START_TEST(case_4_candidates) {
         check_written(KNOB_BOOT_END_DELAY, 0, 0);
         check_text(PATH_KNOB_BOOT_END_DELAY, "0\n");
         check_text(PATH_KNOB_BOOT_END_DELAY_ANDROID, "60000\n");
+        check_text(PATH_KNOB_BOOT_END_DELAY_MODULE, "50000\n");
 }
 END_TEST
 
@@ -414,6 +420,9 @@ START_TEST(hints) {
                 ck_assert_ptr_null(knobs_error_hint(k, -ENOMEM));
                 ck_assert_ptr_null(knobs_error_hint(k, 0));
         }
+        /* To the delay EBUSY is no matter of trying again. */
+        ck_assert_ptr_nonnull(strstr(knobs_error_hint(KNOB_BOOT_END_DELAY, -EBUSY), "ended"));
+        ck_assert_ptr_nonnull(strstr(knobs_error_hint(KNOB_EXPEDITED, -EBUSY), "try again"));
 }
 END_TEST
 
