@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Lets sources that are written for Linux 6.12 build for other kernels; included
- * before anything else.
+ * Lets sources that are written for a place in Linux 6.12 build as a module, and
+ * for other kernels; included before anything else.
  */
 #ifndef RCU_BOOT_END_COMPAT_H
 #define RCU_BOOT_END_COMPAT_H
@@ -9,6 +9,16 @@
 #include <linux/hrtimer.h>
 #include <linux/sysctl.h>
 #include <linux/version.h>
+
+/* The module is the sources' home, and they are all there. */
+#define RCU_BOOT_END_MODULE
+#define CONFIG_USER_BOOTED 1
+#define CONFIG_RCU_BOOT_END 1
+
+int user_booted_init(void);
+void user_booted_exit(void);
+int rcu_boot_end_init(void);
+void rcu_boot_end_exit(void);
 
 /* 6.11 made the table that a handler gets const. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)

@@ -10,6 +10,19 @@
 #include <linux/rcu_boot_end.h>
 #include <linux/user_booted.h>
 
+/* Linux 6.2 has lazy callbacks, but RCU came to hurry them in 6.3. */
+#ifdef HAVE_RCU_ASYNC_HURRY
+#define HURRIES_CALLBACKS IS_ENABLED(CONFIG_RCU_LAZY)
+#else
+#define HURRIES_CALLBACKS false
+#endif
+
+static void rcu_boot_end_unload(void)
+{
+	user_booted_exit();
+	rcu_boot_end_exit();
+}
+
 static int __init rcu_boot_end_load(void)
 {
 	int ret;
@@ -17,21 +30,16 @@ static int __init rcu_boot_end_load(void)
 	ret = user_booted_init();
 	if (ret)
 		return ret;
+
 	ret = rcu_boot_end_init();
 	if (ret) {
-		user_booted_exit();
+		rcu_boot_end_unload();
 		return ret;
 	}
-	if (!IS_ENABLED(CONFIG_RCU_LAZY))
-		pr_info("This kernel has no lazy callbacks: grace periods are expedited, there is nothing to hurry.\n");
+	if (!HURRIES_CALLBACKS)
+		pr_info("This kernel has no lazy callbacks, or no way to hurry them: only grace periods are expedited.\n");
 	rcu_start_user_boot();
 	return 0;
-}
-
-static void __exit rcu_boot_end_unload(void)
-{
-	user_booted_exit();
-	rcu_boot_end_exit();
 }
 
 module_init(rcu_boot_end_load);

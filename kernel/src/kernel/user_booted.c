@@ -19,18 +19,20 @@
 #include <linux/kernel.h>
 #include <linux/kmemleak.h>
 #include <linux/kstrtox.h>
+#include <linux/lockdep.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/sysctl.h>
 #include <linux/user_booted.h>
 #include <linux/wait.h>
 
-static bool user_booted_reported __read_mostly;
-#ifdef MODULE
+static bool user_booted_reported __ro_after_init;
+#ifdef RCU_BOOT_END_MODULE
 module_param(user_booted_reported, bool, 0444);
 MODULE_PARM_DESC(user_booted_reported, "user space will write 1 to kernel.user_booted");
 #else
@@ -44,6 +46,17 @@ static DEFINE_MUTEX(user_booted_lock);
 static bool user_booted_flag;
 
 static struct ctl_table_header *user_booted_header;
+
+/*
+ * Never freed: who sleeps in poll(2), or waits by epoll(7), is on the wait queue
+ * for as long as that takes, also when a module that brought the sysctl is
+ * gone. So what lockdep knows the queue's lock by must not be a module's either.
+ */
+struct user_booted_poll {
+	struct ctl_table_poll table;
+	struct lock_class_key key;
+	char name[sizeof("user_booted")];
+};
 
 bool user_booted(void)
 {
@@ -129,26 +142,24 @@ static struct ctl_table user_booted_table[] = {
 	},
 };
 
-#ifndef MODULE
+#ifndef RCU_BOOT_END_MODULE
 static
 #endif
 int __init user_booted_init(void)
 {
-	struct ctl_table_poll *poll;
+	struct user_booted_poll *poll;
 
-	/*
-	 * Never freed: who sleeps in poll(2) or epoll_wait(2) is on its wait
-	 * queue for as long as that takes, also when a module that brought the
-	 * sysctl is gone.
-	 */
 	poll = kzalloc(sizeof(*poll), GFP_KERNEL);
 	if (!poll)
 		return -ENOMEM;
-	init_waitqueue_head(&poll->wait);
+	strscpy(poll->name, "user_booted", sizeof(poll->name));
+	lockdep_register_key(&poll->key);
+	__init_waitqueue_head(&poll->table.wait, poll->name, &poll->key);
 
-	user_booted_table[0].poll = poll;
+	user_booted_table[0].poll = &poll->table;
 	user_booted_header = register_sysctl("kernel", user_booted_table);
 	if (!user_booted_header) {
+		lockdep_unregister_key(&poll->key);
 		kfree(poll);
 		return -ENOMEM;
 	}
@@ -156,7 +167,7 @@ int __init user_booted_init(void)
 	return 0;
 }
 
-#ifdef MODULE
+#ifdef RCU_BOOT_END_MODULE
 void user_booted_exit(void)
 {
 	struct ctl_table_poll *poll = user_booted_table[0].poll;

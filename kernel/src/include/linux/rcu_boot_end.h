@@ -4,7 +4,7 @@
 
 #include <linux/rcupdate.h>
 
-#if defined(CONFIG_RCU_BOOT_END) || defined(MODULE)
+#ifdef CONFIG_RCU_BOOT_END
 /**
  * rcu_start_user_boot() - the kernel has booted, user space is about to
  *
@@ -17,11 +17,6 @@ static inline void rcu_start_user_boot(void)
 {
 	rcu_end_inkernel_boot();
 }
-#endif
-
-#ifdef MODULE
-int rcu_boot_end_init(void);
-void rcu_boot_end_exit(void);
 #endif
 
 #endif /* _LINUX_RCU_BOOT_END_H */

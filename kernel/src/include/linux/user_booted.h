@@ -6,6 +6,7 @@
 
 struct notifier_block;
 
+#ifdef CONFIG_USER_BOOTED
 /**
  * user_booted() - has user space reported that it has booted?
  *
@@ -23,7 +24,8 @@ bool user_booted_promised(void);
 /**
  * user_booted_register_notifier() - learn of the report when it comes
  * @nb: called once, with no event and no data, in process context; it may
- *	sleep. The write that reports returns after all have been called.
+ *	sleep, but not (un)register on this chain. The write that reports
+ *	returns after all have been called.
  *
  * A report that came before is not told again: ask user_booted() afterwards,
  * and be ready to see both.
@@ -40,9 +42,26 @@ int user_booted_register_notifier(struct notifier_block *nb);
  */
 int user_booted_unregister_notifier(struct notifier_block *nb);
 
-#ifdef MODULE
-int user_booted_init(void);
-void user_booted_exit(void);
+#else
+static inline bool user_booted(void)
+{
+	return false;
+}
+
+static inline bool user_booted_promised(void)
+{
+	return false;
+}
+
+static inline int user_booted_register_notifier(struct notifier_block *nb)
+{
+	return 0;
+}
+
+static inline int user_booted_unregister_notifier(struct notifier_block *nb)
+{
+	return 0;
+}
 #endif
 
 #endif /* _LINUX_USER_BOOTED_H */

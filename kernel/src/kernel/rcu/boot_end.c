@@ -58,11 +58,11 @@ static const char * const boot_end_cause_names[] = {
 static DEFINE_MUTEX(boot_end_lock);
 static unsigned int boot_end_delay_ms = CONFIG_RCU_BOOT_END_DELAY;
 static bool boot_end_started;
-static enum boot_end_cause boot_end_cause;
+static enum boot_end_cause boot_ended_by;
 static u64 boot_end_ms;
 static struct hrtimer boot_end_timer;
 
-#ifdef MODULE
+#ifdef RCU_BOOT_END_MODULE
 /* The kernel's own boot ended before init: go back to its mode. */
 static void boot_end_hold(void)
 {
@@ -99,28 +99,23 @@ static void boot_end(enum boot_end_cause cause)
 	hrtimer_cancel(&boot_end_timer);
 	boot_end_release();
 	boot_end_ms = ktime_to_ms(ktime_get_boottime());
-	boot_end_cause = cause;
+	boot_ended_by = cause;
 }
 
 /*
  * CLOCK_BOOTTIME goes on in suspend, and cannot be set: a timer that became due
  * in suspend fires on resume, and no jump of the wall clock touches it.
  */
-static bool boot_end_arm(enum boot_end_cause cause_if_due)
+static bool boot_end_arm(void)
 {
 	lockdep_assert_held(&boot_end_lock);
 
 	if (boot_end_is_due()) {
-		boot_end(cause_if_due);
+		boot_end(BOOT_END_DELAY);
 		return true;
 	}
 	hrtimer_start(&boot_end_timer, ms_to_ktime(boot_end_delay_ms), HRTIMER_MODE_ABS);
 	return false;
-}
-
-static enum boot_end_cause boot_end_timeout_cause(void)
-{
-	return user_booted_promised() ? BOOT_END_FALLBACK : BOOT_END_DELAY;
 }
 
 static ssize_t rcu_boot_ended_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
@@ -128,7 +123,7 @@ static ssize_t rcu_boot_ended_show(struct kobject *kobj, struct kobj_attribute *
 	bool ended;
 
 	mutex_lock(&boot_end_lock);
-	ended = boot_end_cause != BOOT_END_NONE;
+	ended = boot_ended_by != BOOT_END_NONE;
 	mutex_unlock(&boot_end_lock);
 	return sysfs_emit(buf, "%d\n", ended);
 }
@@ -138,7 +133,7 @@ static ssize_t rcu_boot_ended_by_show(struct kobject *kobj, struct kobj_attribut
 	enum boot_end_cause cause;
 
 	mutex_lock(&boot_end_lock);
-	cause = boot_end_cause;
+	cause = boot_ended_by;
 	mutex_unlock(&boot_end_lock);
 	return sysfs_emit(buf, "%s\n", boot_end_cause_names[cause]);
 }
@@ -169,12 +164,12 @@ static void boot_end_announce(void)
 {
 	const struct attribute * const *attr;
 
-	if (boot_end_cause == BOOT_END_FALLBACK)
-		pr_warn("Boot ended by the fallback, %llu ms after the kernel started: user_booted_reported=1 promised a report that did not come. Have user space write 1 to /proc/sys/kernel/user_booted when it has booted (is rcu-boot-end.service enabled?), or boot without user_booted_reported.\n",
+	if (boot_ended_by == BOOT_END_FALLBACK)
+		pr_warn("Boot ended by the fallback, %llu ms after the kernel started: user_booted_reported=1 promised a report, and none came in time. Have user space write 1 to /proc/sys/kernel/user_booted when it has booted, give it longer (rcu_boot_end_delay), or boot without user_booted_reported.\n",
 			boot_end_ms);
 	else
 		pr_info("Boot ended by %s, %llu ms after the kernel started.\n",
-			boot_end_cause_names[boot_end_cause], boot_end_ms);
+			boot_end_cause_names[boot_ended_by], boot_end_ms);
 
 	for (attr = boot_end_attrs; *attr; attr++)
 		sysfs_notify(kernel_kobj, NULL, (*attr)->name);
@@ -186,8 +181,8 @@ static void boot_end_work_fn(struct work_struct *work)
 
 	mutex_lock(&boot_end_lock);
 	/* Somebody may have ended boot, or put it off, since the timer fired. */
-	if (boot_end_cause == BOOT_END_NONE && boot_end_is_due()) {
-		boot_end(boot_end_timeout_cause());
+	if (boot_ended_by == BOOT_END_NONE && boot_end_is_due()) {
+		boot_end(user_booted_promised() ? BOOT_END_FALLBACK : BOOT_END_DELAY);
 		ended = true;
 	}
 	mutex_unlock(&boot_end_lock);
@@ -210,7 +205,7 @@ static int boot_end_user_booted(struct notifier_block *nb, unsigned long event, 
 
 	mutex_lock(&boot_end_lock);
 	/* Before the start, the report is kept: rcu_start_user_boot() asks for it. */
-	if (boot_end_started && boot_end_cause == BOOT_END_NONE) {
+	if (boot_end_started && boot_ended_by == BOOT_END_NONE) {
 		boot_end(BOOT_END_USER_BOOTED);
 		ended = true;
 	}
@@ -238,7 +233,7 @@ void rcu_start_user_boot(void)
 	if (user_booted())
 		boot_end(BOOT_END_USER_BOOTED);
 	else
-		ended = boot_end_arm(boot_end_timeout_cause());
+		ended = boot_end_arm();	/* nobody could report so far: no broken promise */
 	mutex_unlock(&boot_end_lock);
 	if (ended)
 		boot_end_announce();
@@ -267,12 +262,12 @@ static int boot_end_delay_set(const char *text, const struct kernel_param *kp)
 		return ret;
 
 	mutex_lock(&boot_end_lock);
-	if (boot_end_cause != BOOT_END_NONE) {
+	if (boot_ended_by != BOOT_END_NONE) {
 		ret = -EBUSY;
 	} else {
 		boot_end_delay_ms = ms;
 		if (boot_end_started)
-			ended = boot_end_arm(BOOT_END_DELAY);
+			ended = boot_end_arm();
 	}
 	mutex_unlock(&boot_end_lock);
 	if (ended)
@@ -286,7 +281,7 @@ static int boot_end_delay_get(char *buf, const struct kernel_param *kp)
 	unsigned int ms;
 
 	mutex_lock(&boot_end_lock);
-	ms = boot_end_cause == BOOT_END_NONE ? boot_end_delay_ms : 0;
+	ms = boot_ended_by == BOOT_END_NONE ? boot_end_delay_ms : 0;
 	mutex_unlock(&boot_end_lock);
 	return sysfs_emit(buf, "%u\n", ms);
 }
@@ -296,14 +291,14 @@ static const struct kernel_param_ops boot_end_delay_ops = {
 	.get = boot_end_delay_get,
 };
 
-#ifndef MODULE
+#ifndef RCU_BOOT_END_MODULE
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX "rcupdate."
 #endif
 module_param_cb(rcu_boot_end_delay, &boot_end_delay_ops, NULL, 0644);
-MODULE_PARM_DESC(rcu_boot_end_delay, "ms since the kernel started at which RCU's boot ends, unless user space reports before");
+MODULE_PARM_DESC(rcu_boot_end_delay, "ms since the kernel started at which boot ends at the latest");
 
-#ifndef MODULE
+#ifndef RCU_BOOT_END_MODULE
 static
 #endif
 int __init rcu_boot_end_init(void)
@@ -313,16 +308,14 @@ int __init rcu_boot_end_init(void)
 	ret = user_booted_register_notifier(&boot_end_nb);
 	if (ret)
 		return ret;
-	ret = sysfs_create_files(kernel_kobj, boot_end_attrs);
-	if (ret)
-		user_booted_unregister_notifier(&boot_end_nb);
-	return ret;
+	/* Built in, a report ends boot also where nobody can read that it did. */
+	return sysfs_create_files(kernel_kobj, boot_end_attrs);
 }
 
-#ifdef MODULE
+#ifdef RCU_BOOT_END_MODULE
 /*
- * The parameter's node goes after this: a write that comes then finds that boot
- * has ended.
+ * Also after an init that failed. The parameter's node goes after this: a write
+ * that comes then finds that boot has ended.
  */
 void rcu_boot_end_exit(void)
 {
@@ -330,7 +323,7 @@ void rcu_boot_end_exit(void)
 
 	user_booted_unregister_notifier(&boot_end_nb);
 	mutex_lock(&boot_end_lock);
-	if (boot_end_cause == BOOT_END_NONE) {
+	if (boot_end_started && boot_ended_by == BOOT_END_NONE) {
 		boot_end(BOOT_END_UNLOAD);
 		ended = true;
 	}
