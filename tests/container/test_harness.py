@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from guest import CommandFailed, Container, GuestError, run_in_buildroot, wait_for
+from guest import CommandFailed, Container, GuestError, images, run_in_buildroot, wait_for
 from guest.container import CGROUP_PREFIX, cgroup_mount, sweep
 
 END_BOOT = "echo 1 >/sys/kernel/rcu_normal; echo 0 >/sys/kernel/rcu_expedited; /usr/lib/rcu-test/event ended"
@@ -190,6 +190,6 @@ def test_buildroot(tmp_path):
         "python3 -c 'import socket; s = socket.create_server((\"127.0.0.1\", 0)); socket.create_connection(s.getsockname())'\n"
         "exit 7"
     )
-    assert run_in_buildroot(source, script, log=log) == 7, log.read_text(encoding="utf-8")
+    assert run_in_buildroot(source, script, root=images.buildroot(), log=log) == 7, log.read_text(encoding="utf-8")
     assert log.read_text(encoding="utf-8").split() == ["trixie", "/build"]
     assert not (source / "new").exists()

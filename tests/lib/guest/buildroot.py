@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Builds and tests the project in another Debian release's root."""
+"""Runs scripts in a Debian root made for building, in a copy of the project."""
 
 import argparse
 import contextlib
@@ -8,17 +8,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import images
 from .prereq import SEARCH_PATH, MissingPrerequisite, need, need_root
 
 LAUNCH = Path(__file__).with_name("buildroot-launch")
 
 
-def run_in_buildroot(source, script, *, suite="trixie", log=None, timeout=1800):
-    """Runs shell text @script in a Debian @suite build root, in a copy of the git tree @source made there.
+def run_in_buildroot(source, script, *, root, mounts=(), log=None, timeout=1800):
+    """Runs shell text @script in the Debian tree @root, in a copy of the git tree @source made there.
 
     The copy (tracked files as they are in the work tree, and files git would add) is the current directory,
-    /build; the caller's tree is not written, and there is no network. Output goes to file @log, or where the
+    /build; neither tree is written, and there is no network. @mounts are triples: "bind" (what is written stays) or
+    "overlay" (it is gone afterwards), a directory, and where it is to be seen. Output goes to file @log, or where the
     caller's goes. Returns the exit code.
     """
     need_root("a build root")
@@ -29,10 +29,10 @@ def run_in_buildroot(source, script, *, suite="trixie", log=None, timeout=1800):
     )  # fmt: skip
     # Files that git still lists but that are deleted in the work tree are none of the build's business.
     names = [name for name in listed.stdout.split(b"\0") if name and (Path(source) / name.decode()).exists()]
-    root = images.buildroot(suite)
     work = tempfile.mkdtemp(prefix="rcu-bootd-build.")
     command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--net",
-               "--propagation", "private", str(LAUNCH), work, str(root), str(source), script]  # fmt: skip
+               "--propagation", "private", str(LAUNCH), work, str(root), str(source), script,
+               *[str(word) for mount in mounts for word in mount]]  # fmt: skip
     try:
         with open(log, "wb") if log else contextlib.nullcontext() as sink:
             done = subprocess.run(
@@ -52,8 +52,11 @@ def main():
     parser.add_argument("--suite", default="trixie", help="Debian release (default: %(default)s)")
     parser.add_argument("script", help="shell text, for instance 'autoreconf -fi && ./configure && make check'")
     args = parser.parse_args()
+    from . import images  # which needs this module itself, for kernels
+
     try:
-        return run_in_buildroot(Path(__file__).resolve().parents[3], args.script, suite=args.suite)
+        source = Path(__file__).resolve().parents[3]
+        return run_in_buildroot(source, args.script, root=images.buildroot(args.suite))
     except (MissingPrerequisite, RuntimeError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 1

@@ -50,6 +50,15 @@ class CpioWriter:
     def add_symlink(self, name, target):
         self._entry(name, stat.S_IFLNK | 0o777, data=target.encode())
 
+    def add_file(self, name, text, mode=0o644):
+        self._entry(name, stat.S_IFREG | mode, data=text.encode())
+
+    def add_directory(self, name):
+        self._entry(name, stat.S_IFDIR | 0o755)
+
+    def add_character_device(self, name, major, minor):
+        self._entry(name, stat.S_IFCHR | 0o600, rdev=os.makedev(major, minor))
+
     def add_tree(self, top):
         """Adds everything below directory @top, parents before children."""
         for directory, subdirs, files in os.walk(top):

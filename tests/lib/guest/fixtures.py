@@ -157,10 +157,16 @@ class _Factory:
             guest.kill()
 
 
-def _guests(kind, request, installed, tree):
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", request.node.nodeid.removeprefix("tests/")).strip("-")
+def logs_of(node):
+    """The directory for what guests of the test @node leave; empty."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", node.nodeid.removeprefix("tests/")).strip("-")
     logs = (find_builddir() or Path(tempfile.gettempdir()) / "rcu-bootd") / "test-logs" / name
     shutil.rmtree(logs, ignore_errors=True)
+    return logs
+
+
+def _guests(kind, request, installed, tree):
+    logs = logs_of(request.node)
     factory = _Factory(kind, logs, installed, tree)
     try:
         yield factory

@@ -8,7 +8,7 @@ not depend on which extra sources the machine's own apt has.
 import shutil
 from pathlib import Path
 
-from .cache import artifact, prune, run_logged
+from .cache import artifact, run_logged
 from .cpio import CpioWriter
 from .prereq import need, need_root
 from .tree import MERGED
@@ -61,7 +61,8 @@ USERS = (("alice", 1000), ("mallory", 1001))
 MACHINE_ID = "0c1f4a5be7d94f0e8b6a2c3d4e5f6071"
 
 
-def _mmdebstrap(variant, packages, suite, target, log):
+def mmdebstrap(variant, packages, suite, target, log):
+    """Makes a Debian tree of @suite with @packages in directory @target."""
     (tool,) = need("mmdebstrap")
     need_root("building a root file system")
     run_logged(
@@ -70,6 +71,15 @@ def _mmdebstrap(variant, packages, suite, target, log):
         log,
         f"mmdebstrap of {suite}",
     )  # fmt: skip
+
+
+def write_archive(path, tree):
+    """Writes an initramfs archive of @tree, or an empty one."""
+    with open(path, "wb") as out:
+        writer = CpioWriter(out)
+        if tree:
+            writer.add_tree(tree)
+        writer.close()
 
 
 def _strip(root):
@@ -95,7 +105,7 @@ def rootfs(suite):
 
     def build(directory):
         root = directory / "root"
-        _mmdebstrap("minbase", GUEST_PACKAGES, suite, root, directory / "build.log")
+        mmdebstrap("minbase", GUEST_PACKAGES, suite, root, directory / "build.log")
         _strip(root)
         _add_users(root)
         (root / "etc/machine-id").write_text(MACHINE_ID + "\n", encoding="ascii")
@@ -103,7 +113,7 @@ def rootfs(suite):
         (root / "etc/fstab").write_text("", encoding="ascii")
 
     inputs = [suite, GUEST_PACKAGES, STRIP, USERS, MACHINE_ID]
-    helpers = (_mmdebstrap, _strip, _add_users)
+    helpers = (mmdebstrap, _strip, _add_users)
     return artifact(f"rootfs-{suite}", inputs, f"Debian {suite}'s root tree, about 40 s", build, helpers) / "root"
 
 
@@ -160,7 +170,7 @@ def kernel(version):
         for suite, package in KERNELS[version]:
             unpacked = directory / "unpacked"
             try:
-                _mmdebstrap("extract", [package], suite, unpacked, log)
+                mmdebstrap("extract", [package], suite, unpacked, log)
             except RuntimeError:
                 if (suite, package) == KERNELS[version][-1]:
                     raise
@@ -177,15 +187,12 @@ def kernel(version):
         shutil.copy2(unpacked / f"boot/config-{release}", directory / "config")
         (directory / "release").write_text(release + "\n", encoding="ascii")
         _pick_modules(unpacked, release, directory / "modules")
-        with open(directory / "modules.cpio", "wb") as out:
-            writer = CpioWriter(out)
-            writer.add_tree(directory / "modules")
-            writer.close()
+        write_archive(directory / "modules.cpio", directory / "modules")
         shutil.rmtree(unpacked)
         shutil.rmtree(directory / "modules")
 
     inputs = [KERNELS[version], MODULES]
-    helpers = (_mmdebstrap, _pick_modules, CpioWriter)
+    helpers = (mmdebstrap, _pick_modules, write_archive, CpioWriter)
     return artifact(f"kernel-{version}", inputs, f"Debian's kernel {version}, about 10 s", build, helpers)
 
 
@@ -194,28 +201,11 @@ def buildroot(suite="trixie"):
 
     def build(directory):
         root = directory / "root"
-        _mmdebstrap("minbase", BUILD_PACKAGES, suite, root, directory / "build.log")
+        mmdebstrap("minbase", BUILD_PACKAGES, suite, root, directory / "build.log")
         for name in ("usr/share/doc", "usr/share/man", "usr/share/locale", "var/lib/apt/lists", "var/cache/apt"):
             shutil.rmtree(root / name, ignore_errors=True)
         _add_users(root)
 
     inputs = [suite, BUILD_PACKAGES, USERS]
-    helpers = (_mmdebstrap, _add_users)
+    helpers = (mmdebstrap, _add_users)
     return artifact(f"buildroot-{suite}", inputs, f"a Debian {suite} build root, about 90 s", build, helpers) / "root"
-
-
-ALL = {
-    **{f"rootfs-{suite}": (lambda suite=suite: rootfs(suite).parent) for suite in SUITES},
-    **{f"initrd-{suite}": (lambda suite=suite: initrd(suite).parent) for suite in SUITES},
-    **{f"kernel-{version}": (lambda version=version: kernel(version)) for version in KERNELS},
-    "buildroot-trixie": lambda: buildroot("trixie").parent,
-}
-
-
-def build_all(names=None):
-    """Builds (or finds) the named artifacts, all by default; returns name -> directory."""
-    return {name: ALL[name]() for name in names or ALL}
-
-
-def prune_unused():
-    prune(set(build_all().values()))
