@@ -19,7 +19,7 @@ KERNEL = "6.1"
 # With the series of kernel/patches: the kernel's boot goes on until it is told that user space has booted.
 PATCHED_KERNEL = "hz250"
 PROMISE = "user_booted_reported=1"
-WAITS = "kprobe_event=p:expedited,synchronize_rcu_expedited;p:normal,synchronize_rcu_normal"
+WAITS = ("p:expedited,synchronize_rcu_expedited", "p:normal,synchronize_rcu_normal")
 STARTED = time.monotonic()
 
 
@@ -102,7 +102,7 @@ def print_phases(report, patched):
 def boot(installed, logs, patched):
     kernel = f"Linux {kernels.SERIES} with the series, and {PROMISE}" if patched else f"its kernel {KERNEL}"
     say(f"Booting Debian 12 ({kernel}, its systemd) in a virtual machine, rcu-boot-end enabled")
-    options = {"kernel": PATCHED_KERNEL, "cmdline": f"{PROMISE} {WAITS}"} if patched else {"kernel": KERNEL}
+    options = {"kernel": PATCHED_KERNEL, "cmdline": PROMISE, "probes": WAITS} if patched else {"kernel": KERNEL}
     with VM(logs=logs, suite=SUITE, layers=[installed], **options) as guest:
         with Ticker("booting"):
             guest.wait_event("shell")

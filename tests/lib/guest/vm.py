@@ -125,6 +125,7 @@ class VM(Guest):
     suite       "bookworm" (systemd 252) or "trixie" (257)
     layers      trees (Tree or path) laid over Debian's, later ones over earlier ones
     cmdline     added to the kernel command line
+    probes      more probes beside those on the knobs' stores, as kprobe_event= takes them, without blanks
     dbus        False removes D-Bus
     clock       how time passes in the guest, whose policies have deadlines:
                 "instructions" (the default): one ns an instruction while it works, real time while it is idle. A boot
@@ -142,8 +143,8 @@ class VM(Guest):
     poll_interval = 0.5
 
     def __init__(
-        self, *, logs=None, kernel="6.12", suite="bookworm", layers=(), cmdline="", dbus=True, clock="instructions",
-        memory=1500, cpus=None, qemu=(),
+        self, *, logs=None, kernel="6.12", suite="bookworm", layers=(), cmdline="", probes=(), dbus=True,
+        clock="instructions", memory=1500, cpus=None, qemu=(),
     ):  # fmt: skip
         self._own_logs = logs is None
         super().__init__(logs or tempfile.mkdtemp(prefix="rcu-bootd-vm."))
@@ -157,7 +158,7 @@ class VM(Guest):
             directory = kernels.patched(kernel) if kernel in kernels.CONFIGS else images.kernel(kernel)
             cpus = cpus or (1 if kernel == "6.1" and clock != "host" else 2)
             initrd = self._build_initrd(images.initrd(suite), directory, layers, dbus)
-            append = f"{CONSOLE} {'' if clock == 'host' else QUICK} {KNOB_TRACE} {cmdline}".strip()
+            append = f"{CONSOLE} {'' if clock == 'host' else QUICK} {';'.join((KNOB_TRACE, *probes))} {cmdline}".strip()
             self._stack.enter_context(vm_slot())
             self._start(directory / "vmlinuz", initrd, append, [*CLOCKS[clock], "-m", str(memory), "-smp", f"{cpus},sockets={cpus}", *qemu])
         except BaseException:
