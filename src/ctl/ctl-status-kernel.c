@@ -110,9 +110,11 @@ static const char *patience_to_words(const Status *s, char buf[static PIECE_MAX]
                                 "command line puts it off",
                                 path && streq(path, PATH_KNOB_BOOT_END_DELAY_MODULE) ? KERNEL_MODULE
                                                                                      : "rcupdate");
-        else if (during->action == KNOB_ACTION_DEADLINE || during->value == max)
-                snprintf(buf, PIECE_MAX, beyond ? ". It waits for %" PRIi64 " s at most" : "", max / 1000);
-        else if (beyond)
+        else if (during->action == KNOB_ACTION_DEADLINE || during->value == max) {
+                if (!beyond)
+                        return "";
+                snprintf(buf, PIECE_MAX, ". It waits for %" PRIi64 " s at most", max / 1000);
+        } else if (beyond)
                 snprintf(buf, PIECE_MAX,
                                 ". To have it wait longer: rcu_boot_end_delay=%" PRIi64 " in [During]", max);
         else
