@@ -8,7 +8,7 @@ from conftest import BUILD
 # Of libc, the heart may use what works on memory alone.
 ALLOWED = {
     "malloc", "calloc", "realloc", "reallocarray", "free", "strdup", "strndup", "asprintf", "vasprintf", "snprintf",
-    "memchr", "memcmp", "memcpy", "memmove", "memset", "memrchr", "rawmemchr", "mempcpy", "strchr", "strchrnul", "strrchr",
+    "memchr", "memcmp", "bcmp", "memcpy", "memmove", "memset", "memrchr", "rawmemchr", "mempcpy", "strchr", "strchrnul", "strrchr",
     "strcmp", "strncmp", "strcasecmp", "strlen", "strnlen", "strcpy", "stpcpy", "strpbrk", "strspn", "strcspn", "strstr",
     "strtol", "strtoul", "strtoull", "strtoll", "fnmatch", "qsort", "bsearch", "abort", "__ctype_b_loc",
     "open_memstream", "fclose", "fprintf", "fputs", "fputc", "fwrite", "putc",  # into memory
