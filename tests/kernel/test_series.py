@@ -39,6 +39,9 @@ def test_series_is_complete(patches):
     for text in patches.values():
         subject = re.search(r"^Subject: \[PATCH [^]]*\] (.*(?:\n .*)*)", text, re.MULTILINE)[1].replace("\n", "")
         assert f"\n  {subject}\n" in cover
+    counts = {path: count for text in patches.values() for path, count in changed_files(text).items()}
+    added, removed = (sum(column) for column in zip(*(c for text in patches.values() for c in changed_files(text).values())))
+    assert f" {len(counts)} files changed, {added} insertions(+), {removed} deletions(-)\n" in cover
 
 
 def test_series_brings_the_modules_sources(patches, tmp_path):

@@ -103,8 +103,9 @@ static void boot_end(enum boot_end_cause cause)
 }
 
 /*
- * CLOCK_BOOTTIME goes on in suspend, and cannot be set: a timer that became due
- * in suspend fires on resume, and no jump of the wall clock touches it.
+ * CLOCK_BOOTTIME goes on in suspend, and cannot be set: a timer that becomes due
+ * in suspend fires on resume at the latest, and no jump of the wall clock
+ * touches it.
  */
 static bool boot_end_arm(void)
 {
