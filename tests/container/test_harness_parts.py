@@ -17,6 +17,7 @@ from guest import KnobWrite, MissingPrerequisite, Tree, prereq, wait_for
 from guest.cache import artifact, cache_dir, prune
 from guest.fixtures import split_modules
 from guest.report import Report, parse_knob_writes
+from guest.vm import CLOCKS, default_cpus, timer_options
 from guest.watch import KnobWatch
 
 
@@ -176,6 +177,16 @@ def test_shards_are_a_partition():
         assert len(parts) == shards
         assert sorted(name for part in parts for name in part) == sorted(sizes)
     assert split_modules(sizes, 2) == [["a", "d"], ["b", "c"]]
+
+
+def test_counted_instructions_mean_one_cpu():
+    """And only one may do without the timer that each CPU has of its own."""
+    assert {clock: default_cpus(clock) for clock in CLOCKS} == {
+        "instructions": 1, "skip-idle": 1, "host": 2, "host-single": 2,
+    }  # fmt: skip
+    assert timer_options("instructions", 1).split() == ["nolapic_timer", "tsc=reliable"]
+    assert timer_options("instructions", 2) == timer_options("host-single", 2) == "tsc=reliable"
+    assert timer_options("host", 2) == ""
 
 
 def test_waiting_gives_up():

@@ -84,8 +84,7 @@ class Home:
         result = run_script(
             self.kernel() / image, script, logs=self.logs / str(self.boots), cmdline=f"rcu_nocbs=all {cmdline}".strip(),
             files={"facts": facts, "bin/tool": self.tool, **self.files()},
-            # Kernel 6.1 takes minutes to bring up a second CPU when instructions are counted.
-            cpus=1 if self.version == "6.1" else 2, **options,
+            **options,
         )  # fmt: skip
         assert [line for line in result.console.splitlines() if SPLAT.search(line)] == []
         return result

@@ -19,7 +19,7 @@ from . import images
 from .base import GuestError, wait_for
 from .cpio import CpioWriter
 from .prereq import SEARCH_PATH, need
-from .vm import CLOCKS, CPU, QUICK, vm_slot
+from .vm import CLOCKS, CPU, default_cpus, timer_options, vm_slot
 
 GUEST = Path(__file__).resolve().parents[2] / "kernel/guest"
 LIBRARIES = ("libc.so.6", "libresolv.so.2", "ld-linux-x86-64.so.2")
@@ -69,18 +69,20 @@ def _build_initrd(target, files):
 
 
 def run_script(
-    vmlinuz, script, *, logs, cmdline="", files=None, cpus=2, memory=512, clock="skip-idle", wake=None, until=None,
+    vmlinuz, script, *, logs, cmdline="", files=None, cpus=None, memory=512, clock="skip-idle", wake=None, until=None,
     patience=PATIENCE,
 ):  # fmt: skip
     """Boots kernel image @vmlinuz, runs shell text @script in it, and returns the Result.
 
-    @files maps further names in the guest to text, or to the Path of what is to be copied; @clock is that of vm.VM. With
-    @wake, a pattern, the guest gets a character from its second serial port every few seconds once the kernel has printed
-    that. With @until, the guest is ended when the kernel has printed that, wherever the script is. GuestError when the script fails, or the guest does not come to its end; console.log and output.log are in @logs.
+    @files maps further names in the guest to text, or to the Path of what is to be copied; @clock and @cpus are those of
+    vm.VM. With @wake, a pattern, the guest gets a character from its second serial port every few seconds once the kernel has
+    printed that. With @until, the guest is ended when the kernel has printed that, wherever the script is. GuestError when
+    the script fails, or the guest does not come to its end; console.log and output.log are in @logs.
     """
     need("qemu-system-x86_64", "setpriv")
     logs = Path(logs)
     logs.mkdir(parents=True, exist_ok=True)
+    cpus = cpus or default_cpus(clock)
     with tempfile.TemporaryDirectory(prefix=f"rcu-bootd-bare.{os.getpid()}.") as directory, vm_slot():
         initrd = Path(directory) / "initrd"
         _build_initrd(initrd, {"script": f". /lib/guest\n{script}", **(files or {})})
@@ -90,7 +92,7 @@ def run_script(
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             "-cpu", CPU, *CLOCKS[clock], "-rtc", "clock=vm", "-m", str(memory), "-smp", f"{cpus},sockets={cpus}",
             "-kernel", str(vmlinuz), "-initrd", str(initrd),
-            "-append", f"console=ttyS0 oops=panic panic=-1 {QUICK} {cmdline}",
+            "-append", f"console=ttyS0 oops=panic panic=-1 {timer_options(clock, cpus)} {cmdline}",
             "-chardev", f"file,id=console,path={logs}/console.log", "-serial", "chardev:console",
             "-chardev", f"socket,id=output,path=output,server=on,wait=off,logfile={logs}/output.log",
             "-serial", "chardev:output",
