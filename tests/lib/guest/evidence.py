@@ -40,7 +40,7 @@ def active_at(guest, *units):
     CLOCK_MONOTONIC, which is CLOCK_BOOTTIME on a machine that was not suspended.
     """
     name = "ActiveEnterTimestampMonotonic"
-    return {unit: int(guest.show(unit, name)[name]) for unit in units}
+    return {unit: int(shown[name]) for unit, shown in guest.show_units(units, name).items()}
 
 
 def finish(guest):

@@ -87,8 +87,8 @@ def wait_ended(guest):
 
 def at_rest(guest):
     """Whether neither the daemon is left, nor anything that PID 1 runs because it is gone, and none is about to come."""
-    for unit, states in ((UNIT, ("exited", "dead", "failed")), *((unit, ("dead", "failed")) for unit in ABANDONED)):
-        shown = guest.show(unit, "SubState", "ControlPID", "MainPID", "Job")
+    for unit, shown in guest.show_units((UNIT, *ABANDONED), "SubState", "ControlPID", "MainPID", "Job").items():
+        states = ("exited", "dead", "failed") if unit == UNIT else ("dead", "failed")
         if shown.pop("Job", "0") not in ("", "0") or shown.pop("SubState") not in states or {*shown.values()} != {"0"}:
             return False
     return True
