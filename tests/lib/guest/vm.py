@@ -154,9 +154,6 @@ class VM(Guest):
     qemu        more arguments for QEMU
     """
 
-    # A command takes the guest half a second, in which it does not get on with what is waited for.
-    poll_interval = 2
-
     def __init__(
         self, *, logs=None, kernel="6.12", suite="bookworm", layers=(), cmdline="", probes=(), dbus=True,
         clock="instructions", memory=1500, cpus=None, qemu=(),
@@ -249,8 +246,7 @@ class VM(Guest):
         return super().wait_until(command, timeout)
 
     def wait_event(self, name, timeout=PATIENCE):
-        with self._listening():
-            return super().wait_event(name, timeout)
+        return super().wait_event(name, timeout)
 
     def wait_held(self, name, timeout=PATIENCE):
         return super().wait_held(name, timeout)
@@ -261,20 +257,10 @@ class VM(Guest):
     def events(self):
         return list(self._channel.events)
 
-    @contextlib.contextmanager
-    def _listening(self):
-        """What is waited for arrives by itself: looking for it costs the guest nothing."""
-        interval, self.poll_interval = self.poll_interval, 0.02
-        try:
-            yield
-        finally:
-            self.poll_interval = interval
-
     def _run(self, script, timeout):
         self.wait_event("shell")
         ident = self._channel.request(script)
-        with self._listening():
-            self.wait_for(lambda: ident in self._channel.answers, f"an answer to `{script}`", timeout)
+        self.wait_for(lambda: ident in self._channel.answers, f"an answer to `{script}`", timeout)
         return self._channel.answers.pop(ident)
 
     def wait_booted(self, timeout=PATIENCE):
