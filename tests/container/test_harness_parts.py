@@ -13,7 +13,7 @@ import pytest
 
 import guest
 
-from guest import KnobWrite, MissingPrerequisite, Tree, prereq, wait_for
+from guest import GuestError, KnobWrite, MissingPrerequisite, Tree, prereq, wait_for
 from guest.cache import artifact, cache_dir, prune
 from guest.fixtures import split_modules
 from guest.report import Report, parse_knob_writes
@@ -194,6 +194,14 @@ def test_waiting_gives_up():
     with pytest.raises(Exception, match="in vain for godot"):
         wait_for(lambda: False, "godot", timeout=0.1)
     assert time.monotonic() - started >= 0.1
+
+
+def test_waiting_asks_seldom_where_answers_take_time():
+    """Of a predicate that takes a twentieth of a second no more than one answer in a fifth of a second."""
+    asked = []
+    with pytest.raises(GuestError, match="in vain"):
+        wait_for(lambda: asked.append(time.sleep(0.05)), "an answer", timeout=0.5)
+    assert 2 <= len(asked) <= 4
 
 
 def test_demo_needs_only_the_standard_library():

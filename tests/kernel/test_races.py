@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Many writers at once, and sleep across the end."""
 
-import pytest
-
-from .conftest import HOMES
 from .test_delay import LATE_MS, ended
 
 PROCESSES = 12
-
-# Two kernels with the series, of which one finds faults: what HZ is has no part in who comes first.
-pytestmark = pytest.mark.parametrize("home", [name for name in HOMES if name != "hz1000"], indirect=True)
 
 
 def processors(home):

@@ -38,8 +38,8 @@ class CommandFailed(GuestError):
 def wait_for(predicate, what, timeout=PATIENCE, interval=0.02):
     """Calls @predicate until it returns something true, and returns that; GuestError(@what) after @timeout s.
 
-    Not more often than every @interval s, and, where the predicate takes its time, for a quarter of the time: a guest that
-    answers questions does not get on with what is waited for.
+    Between two calls it pauses for @interval s, or, if that is more, for three times what the call took (2 s at most): a guest
+    that answers questions does not get on with what is waited for.
     """
     end = time.monotonic() + timeout
     while True:

@@ -63,8 +63,8 @@ CPU = "max,-cx16"
 
 
 def default_cpus(clock):
-    """One where instructions are counted: of two, QEMU 7.2 forgets one for good in some boot of a thousand, and kernel 6.1 waits
-    for the second in a loop that takes minutes. It is not faster with two either, since they take turns."""
+    """One where instructions are counted: of two, one once stood still for good in QEMU 7.2, and kernel 6.1 waits for the second
+    in a loop that takes minutes. It is not faster with two either, since they take turns."""
     return 1 if "-icount" in CLOCKS[clock] else 2
 
 
